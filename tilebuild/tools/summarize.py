@@ -1,0 +1,121 @@
+"""Says what an operator is worth: its ports, its tests, its gates. Knows nothing of how any of it was found out.
+
+    summarize --target LABEL --gates GATES.json KERNEL... [--cpu-test FILE...]
+
+Reads `<kernel>/choice.json` and the files of the tests that were asked for. Writes `verdict.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilebuild.port import Choice
+from tilebuild.verdict import evidence_rank
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="summarize")
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--gates", required=True)
+    parser.add_argument("--cpu-test", action="append", default=[])
+    parser.add_argument("kernel", nargs="+")
+    arguments = parser.parse_args(argv)
+
+    choices = [Choice.from_json(json.loads(Path(k, "choice.json").read_text())) for k in arguments.kernel]
+    tests = [json.loads(Path(path).read_text()) for path in arguments.cpu_test]
+    verdict = summarize(arguments.target, json.loads(Path(arguments.gates).read_text()), choices, tests)
+    Path("verdict.json").write_text(json.dumps(verdict, indent=1, sort_keys=True) + "\n")
+    return 0
+
+
+def summarize(
+    target: str,
+    gates: Mapping[str, Any],
+    choices: Sequence[Choice],
+    cpu_tests: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The operator's verdict file, schema 1. `ok` is false exactly when a gate failed."""
+    states = [_evidence_gate(gates["evidence"], choices)]
+    if cpu_tests:
+        states.append(_cpu_gate(cpu_tests))
+    return {
+        "schema": 1,
+        "target": target,
+        "kernels": [_kernel(choice) for choice in choices],
+        "cpu_test": _cpu_summary(cpu_tests),
+        "gates": states,
+        "diagnostics": _diagnostics(choices),
+        "ok": all(state["state"] not in ("failed", "python-fails") for state in states),
+    }
+
+
+def _kernel(choice: Choice) -> dict[str, Any]:
+    chosen = choice.chosen
+    evidence: dict[str, dict[str, str]] = {}
+    for instance in choice.python_fails or {}:
+        signature, architecture = instance.split("/")
+        evidence.setdefault(signature, {})[architecture] = "python-fails"
+    for instance, verdict in chosen.evidence.items() if chosen is not None else ():
+        signature, architecture = instance.split("/")
+        evidence.setdefault(signature, {})[architecture] = verdict.headline
+    return {
+        "kernel": choice.kernel,
+        "style": chosen.style if chosen is not None else None,
+        "rung": chosen.rung if chosen is not None else None,
+        "unsafe_lines": chosen.unsafe_lines if chosen is not None else 0,
+        "failed_rungs": [{"rung": f.rung, "reason": f.reason} for f in choice.failed],
+        "evidence": evidence,
+        "interface": _one({v.interface for v in chosen.evidence.values()}) if chosen is not None else None,
+        "flagged": sorted(i for i, v in chosen.evidence.items() if v.flagged) if chosen is not None else [],
+        "notes": list(chosen.notes) if chosen is not None else [],
+    }
+
+
+def _one(words: set[str]) -> str:
+    return words.pop() if len(words) == 1 else "mixed"
+
+
+def _evidence_gate(required: str, choices: Sequence[Choice]) -> dict[str, str]:
+    gate = {"gate": "evidence", "required": required, "state": "passed", "why": ""}
+    for choice in choices:
+        if choice.chosen is None and choice.python_fails:
+            return gate | {"state": "python-fails", "why": f"{choice.kernel}: the Python kernel does not compile"}
+        if choice.chosen is None:
+            why = choice.refused[0].fact if choice.refused else "no rung could express it"
+            return gate | {"state": "failed", "why": f"{choice.kernel} cannot be translated: {why}"}
+        for instance, verdict in sorted(choice.chosen.evidence.items()):
+            if evidence_rank(verdict.headline) > evidence_rank(required):
+                why = f"{choice.kernel} {instance}: {verdict.headline}, required is {required}"
+                return gate | {"state": "failed", "why": why}
+        if choice.python_fails:
+            return gate | {"state": "python-fails", "why": f"{choice.kernel}: a signature does not compile in Python"}
+    return gate
+
+
+def _cpu_gate(tests: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    states = {test["state"] for test in tests}
+    state = "failed" if "failed" in states else "passed" if "passed" in states else "not-applicable"
+    failed = [case["name"] for test in tests for case in test["cases"] if case.get("state") == "failed"]
+    return {"gate": "cpu-test", "state": state, "why": f"failed: {', '.join(failed)}" if failed else ""}
+
+
+def _cpu_summary(tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    cases = [case for test in tests for case in test["cases"]]
+    states = [case["state"] for case in cases]
+    return {
+        "passed": states.count("passed"),
+        "failed": states.count("failed"),
+        "not_applicable": states.count("not-applicable"),
+        "cases": cases,
+    }
+
+
+def _diagnostics(choices: Sequence[Choice]) -> list[dict[str, Any]]:
+    """Everything that a person must read, each problem once."""
+    words = [d for c in choices for ds in (c.python_fails or {}).values() for d in ds]
+    words += [d for c in choices for d in c.refused]
+    return [d.to_json() for d in dict.fromkeys(words)]
