@@ -1,10 +1,10 @@
-"""Matrix multiplication with float32 accumulation; blocks walk the output in groups of rows to reuse the cache."""
+"""Matrix multiplication with float32 accumulation; blocks walk the output in groups of tile rows."""
 
 import cuda.tile as ct
 
 
 def swizzle(block, tiles_m, tiles_n, GROUP_M):
-    """The output tile of a block: GROUP_M rows of tiles are finished, column by column, before the next ones begin."""
+    """The output tile of a block: GROUP_M tile rows are finished, column by column, before the next ones."""
     blocks_in_group = GROUP_M * tiles_n
     group = block // blocks_in_group
     first_m = group * GROUP_M

@@ -7,7 +7,7 @@ import cuda.tile as ct
 def softmax(x, out, n_rows: int, TILE: ct.Constant[int]):
     """out[row] = softmax(x[row]) for every row, computed in float32."""
     for row in range(ct.bid(0), n_rows, ct.num_blocks(0)):
-        # Beyond the end of a row there is minus infinity: it never is the maximum, and its exponential is zero.
+        # Beyond the end of a row lies minus infinity: never the maximum, and its exponential is zero.
         logits = ct.load(x, index=(row, 0), shape=(1, TILE), padding_mode=ct.PaddingMode.NEG_INF)
         logits = ct.astype(logits, ct.float32)
         row_max = ct.max(logits, axis=1, keepdims=True)
