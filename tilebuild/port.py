@@ -80,7 +80,8 @@ class RungVerdict:
             unsafe_lines=data["unsafe_lines"],
             evidence={key: InstanceVerdict.from_json(verdict) for key, verdict in data["evidence"].items()},
             python_fails={
-                key: tuple(Diagnostic.from_json(d) for d in words) for key, words in data["python_fails"].items()
+                key: tuple(Diagnostic.from_json(d) for d in words)
+                for key, words in data["python_fails"].items()
             },
             reason=data["reason"],
             refused=tuple(Diagnostic.from_json(d) for d in data["refused"]),
@@ -127,6 +128,7 @@ class Choice:
             failed=tuple(FailedRung(f["rung"], f["reason"]) for f in data["failed"]),
             refused=tuple(Diagnostic.from_json(d) for d in data["refused"]),
             python_fails={
-                key: tuple(Diagnostic.from_json(d) for d in words) for key, words in data["python_fails"].items()
+                key: tuple(Diagnostic.from_json(d) for d in words)
+                for key, words in data["python_fails"].items()
             },
         )

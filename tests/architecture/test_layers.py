@@ -20,7 +20,15 @@ LIBRARY_NOUNS = {"diagnostics"}
 SHARED = {"tilebuild.tileir.tree"}
 #: Modules that a pure room may not import: effects belong to the seams.
 EFFECTS = {"os", "subprocess", "socket", "time", "shutil", "tempfile"}
-PURE = ("analysis", "query", "translator", "interpreter", "tileir", "execution/schedule.py", "execution/fingerprint.py")
+PURE = (
+    "analysis",
+    "query",
+    "translator",
+    "interpreter",
+    "tileir",
+    "execution/schedule.py",
+    "execution/fingerprint.py",
+)
 SEAMS = {"tileir/disassemble.py"}
 
 
@@ -76,9 +84,13 @@ def broken(name: str, module: str) -> str:
     return "nouns know nouns only" if there in VERBS | LIBRARIES | {"tools"} else ""
 
 
-@pytest.mark.parametrize(("name", "path"), list(modules()), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "path"), list(modules()), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_imports_keep_the_layers(name: str, path: Path) -> None:
-    found = [f"line {line}: {module}: {why}" for module, line in imports(path) if (why := broken(name, module))]
+    found = [
+        f"line {line}: {module}: {why}" for module, line in imports(path) if (why := broken(name, module))
+    ]
     assert not found, f"{name}: " + "; ".join(found)
 
 
@@ -103,5 +115,9 @@ def test_every_file_opens_with_its_law() -> None:
 
 
 def test_no_utility_drawers() -> None:
-    drawers = [name for name, _ in modules() if Path(name).stem in {"utils", "util", "helpers", "common", "core", "misc"}]
+    drawers = [
+        name
+        for name, _ in modules()
+        if Path(name).stem in {"utils", "util", "helpers", "common", "core", "misc"}
+    ]
     assert not drawers

@@ -83,7 +83,10 @@ def _evidence_gate(required: str, choices: Sequence[Choice]) -> dict[str, str]:
     gate = {"gate": "evidence", "required": required, "state": "passed", "why": ""}
     for choice in choices:
         if choice.chosen is None and choice.python_fails:
-            return gate | {"state": "python-fails", "why": f"{choice.kernel}: the Python kernel does not compile"}
+            return gate | {
+                "state": "python-fails",
+                "why": f"{choice.kernel}: the Python kernel does not compile",
+            }
         if choice.chosen is None:
             why = choice.refused[0].fact if choice.refused else "no rung could express it"
             return gate | {"state": "failed", "why": f"{choice.kernel} cannot be translated: {why}"}
@@ -92,7 +95,10 @@ def _evidence_gate(required: str, choices: Sequence[Choice]) -> dict[str, str]:
                 why = f"{choice.kernel} {instance}: {verdict.headline}, required is {required}"
                 return gate | {"state": "failed", "why": why}
         if choice.python_fails:
-            return gate | {"state": "python-fails", "why": f"{choice.kernel}: a signature does not compile in Python"}
+            return gate | {
+                "state": "python-fails",
+                "why": f"{choice.kernel}: a signature does not compile in Python",
+            }
     return gate
 
 
