@@ -1,8 +1,8 @@
 """A Tile IR module as data: what both compilers produced. Knows no text form, no compiler and no file.
 
-Values are numbered: a `Value` is an `int`, unique within one `Entry`, in order of definition (parameters first, then, in
-program order, an operation's region arguments before what the region defines, and an operation's results after its
-regions). `Entry.types[value]` is its type.
+Values are numbered: a `Value` is an `int`, unique within one `Entry`, in order of definition: parameters first,
+then, in program order, an operation's region arguments before what the region defines, and an operation's results
+after its regions. `Entry.types[value]` is its type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Value: TypeAlias = int
 
 @dataclass(frozen=True)
 class Scalar:
-    """An element type: `i1 i8 i16 i32 i64 f16 bf16 f32 tf32 f64 f8E4M3FN …`, as the disassembler spells it."""
+    """An element type as the disassembler spells it: `i1 i8 i16 i32 i64 f16 bf16 f32 tf32 f64 f8E4M3FN …`."""
 
     name: str
 
@@ -27,9 +27,10 @@ class Scalar:
 @dataclass(frozen=True)
 class Pointer:
     pointee: Scalar
+    attribute: str = ""  # "none" where the disassembler prints `<none>`
 
     def __str__(self) -> str:
-        return f"ptr<{self.pointee}>"
+        return f"ptr<{self.pointee}, <{self.attribute}>>" if self.attribute else f"ptr<{self.pointee}>"
 
 
 Element: TypeAlias = Scalar | Pointer
@@ -59,6 +60,15 @@ class TensorViewType:
     shape: tuple[int | None, ...]
     element: Element
     strides: tuple[int | None, ...]
+    attribute: str = ""  # of the pointer below, as in `Pointer`
+
+    def __str__(self) -> str:
+        text = "x".join([*map(_extent, self.shape), str(self.element)])
+        if self.strides:
+            text += f", strides=[{','.join(map(_extent, self.strides))}]"
+        if self.attribute:
+            text += f", #cuda_tile.ptr_attr<{self.attribute}>"
+        return f"tensor_view<{text}>"
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,9 @@ class PartitionViewType:
     padding: str  # "" when undetermined, else zero, neg_zero, nan, pos_inf, neg_inf
     tensor: TensorViewType
     dim_map: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"partition_view<{_view(self)}{_dim_map(self.dim_map)}>"
 
 
 @dataclass(frozen=True)
@@ -77,6 +90,10 @@ class StridedViewType:
     tensor: TensorViewType
     dim_map: tuple[int, ...]
 
+    def __str__(self) -> str:
+        steps = ",".join(map(str, self.steps))
+        return f"strided_view<{_view(self, f', traversal_strides=[{steps}]')}{_dim_map(self.dim_map)}>"
+
 
 @dataclass(frozen=True)
 class GatherScatterViewType:
@@ -85,13 +102,33 @@ class GatherScatterViewType:
     padding: str
     tensor: TensorViewType
 
+    def __str__(self) -> str:
+        return f"gather_scatter_view<{_view(self)}, sparse_dim={self.sparse_dim}>"
+
 
 Type: TypeAlias = (
     TileType | TokenType | TensorViewType | PartitionViewType | StridedViewType | GatherScatterViewType
 )
 
+
+def _extent(extent: int | None) -> str:
+    return "?" if extent is None else str(extent)
+
+
+def _view(view: PartitionViewType | StridedViewType | GatherScatterViewType, steps: str = "") -> str:
+    padding = f", padding_value = {view.padding}" if view.padding else ""
+    return f"tile=({'x'.join(map(str, view.tile))}){steps}{padding}, {view.tensor}"
+
+
+def _dim_map(dim_map: tuple[int, ...]) -> str:
+    identity = tuple(range(len(dim_map)))
+    return "" if dim_map == identity else f", dim_map=[{', '.join(map(str, dim_map))}]"
+
+
 #: The value of an attribute: numbers and words as the disassembler prints them; a flag is True.
-AttributeValue: TypeAlias = "int | float | bool | str | tuple[AttributeValue, ...] | Mapping[str, AttributeValue]"
+AttributeValue: TypeAlias = (
+    "int | float | bool | str | tuple[AttributeValue, ...] | Mapping[str, AttributeValue]"
+)
 
 
 @dataclass(frozen=True)
@@ -112,8 +149,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation. `operands` are flat, in the order of the text; `segments` gives the length of each named group for
-    operations whose groups vary (`{"index": 2, "token": 1}`), in that order."""
+    """One operation. `operands` are flat, in the order of the text; `segments` gives the length of each named group,
+    in that order: `{"view": 1, "index": 2, "token": 1}`. An absent optional operand has no group.
+
+    A constant and the identities of a reduction hold floats twice: `value` (`identities`) as numbers and `bits`, which
+    tells -0.0 from 0.0 and one NaN from another."""
 
     name: str
     operands: tuple[Value, ...]
@@ -134,6 +174,18 @@ class Operation:
 
 
 @dataclass(frozen=True)
+class Global:
+    """A constant in memory; `content` holds `value` and, for floats, `bits`, like the attributes of `constant`."""
+
+    symbol: str
+    type: Type
+    content: Mapping[str, AttributeValue]
+    alignment: int
+    constant: bool
+    private: bool
+
+
+@dataclass(frozen=True)
 class Entry:
     """A kernel entry. `hints` maps a target (`default`, `sm_100`) to its hints."""
 
@@ -142,6 +194,7 @@ class Entry:
     body: Block
     types: tuple[Type, ...]
     hints: Mapping[str, Mapping[str, int | bool]] = field(default_factory=dict)
+    globals: tuple[Global, ...] = ()
 
     def walk(self) -> Iterator[Operation]:
         """All operations in program order; an operation before the contents of its regions."""
