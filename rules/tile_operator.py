@@ -1,11 +1,11 @@
-"""Declares the actions behind one operator: port, proof and CPU test of its kernels. Knows no compiler and no file.
+"""Declares the actions behind one operator: port, proof and CPU test of its kernels. Knows no compiler.
 
-For each kernel that a case launches, the ladder of rungs is laid out whole; the actions of a rung are guarded by the file
-`next` of the rung before, so that a rung is only tried when the better one was found wanting:
+For each kernel that a case launches, the ladder of rungs is laid out whole; the actions of a rung are guarded
+by the file `next` of the rung before, so that a rung is tried only when the better one was found wanting:
 
-    PythonIr ─► Assemble ─┐
-        └─► Translate ─► RustIr ─► Assemble ─► Compare ─► Judge ─► … ─► Choose ─► PublishPort ─► CpuTest ─► Summarize
-                 └─► CargoCheck ─────────────────────────┘
+    PythonIr ─► Assemble ─────────────────┐
+        └─► Translate ─► RustIr ─► Assemble ─► Compare ─► Judge ─► (next rung)
+                 └─► CargoCheck ─────────────────────────┘  └─► Choose ─► PublishPort ─► CpuTest ─► Summarize
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def _derived(label: Label, attributes: Attributes) -> Sequence[Derived]:
 def tile_operator(ctx: RuleContext[Attributes]) -> Providers:
     """Ports the kernels of one Python file, proves the ports equal and tests them.
 
-    Raises a diagnostic at the attribute for cases that cannot be: unknown arrays, a grid that disagrees with the
-    formula, a lowered gate without a reason.
+    Raises a diagnostic at the attribute for what cannot be: unknown arrays in a case, a lowered gate without
+    a reason.
     """
     if ctx.attr.gates.evidence != "same-machine-code" and not ctx.attr.gates.reason:
         ctx.fail("a gate below same-machine-code needs a reason", "gates", 'add "reason": "…" to the gates')
@@ -237,7 +237,7 @@ def _python_side(ctx: RuleContext[Attributes], kernel: str, instance: Instance) 
 
 
 def _signature_json(ctx: RuleContext[Attributes], instance: Instance) -> bytes:
-    """The signature with the hints of the target and of the launch on this architecture, the launch's last."""
+    """The signature with the hints for this architecture: those of the target, then those of the launch."""
     hints = {
         **ctx.attr.hints.get("default", {}),
         **ctx.attr.hints.get(instance.architecture, {}),
@@ -259,7 +259,7 @@ def _sources(ctx: RuleContext[Attributes]) -> tuple[str, list[tuple[str, Artifac
 
 
 def _import_path(source: Artifact) -> str:
-    """A file of a distribution is imported by its path in it; one of the workspace has no other name than its own."""
+    """A file of a distribution is imported by its path in it, one of the workspace by its own."""
     return source.path.split("/", 2)[2] if source.path.startswith("external/") else source.path
 
 
@@ -294,7 +294,7 @@ def _rung(
     python: Mapping[str, PythonSide],
     guard: Artifact | None,
 ) -> tuple[Artifact, list[tuple[str, Artifact]], Artifact]:
-    """Declares the actions of one rung. Returns its verdict, the files to publish from it, and the next rung's guard."""
+    """Declares the actions of one rung. Returns its verdict, what to publish of it, the next rung's guard."""
 
     def output(name: str) -> Artifact:
         return ctx.declare_output(f"{kernel}/{rung}/{name}")
@@ -396,7 +396,7 @@ def _rust_side(
     translated: tuple[Artifact, Artifact, Artifact],
     guard: Artifact | None,
 ) -> tuple[list[tuple[str, Artifact]], Artifact]:
-    """Byte code, cubin and comparison of one instance. Returns what may be published of it, and the comparison."""
+    """What is made of one instance. Returns what may be published of it, and the comparison."""
 
     def output(name: str) -> Artifact:
         return ctx.declare_output(f"{kernel}/{rung}/{instance.key}/{name}")

@@ -28,7 +28,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class PortedInstance:
-    """One signature of a kernel on one architecture. `interface` describes the parameters of the Python kernel."""
+    """One signature of a kernel on one architecture. `interface` describes the Python kernel's parameters."""
 
     signature: Signature
     architecture: str

@@ -2,7 +2,8 @@
 
     choose --kernel NAME RUNG...
 
-The rungs are given best first; `<rung>/rung.json` is absent where a better rung settled the matter. Writes `choice.json`.
+The rungs are given best first; `<rung>/rung.json` is absent where a better rung settled the matter. Writes
+`choice.json`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     judge --rung RUNG INSTANCE...
 
-Reads `instances.json`, `check.json` and, for each instance (`signature/architecture`), `<instance>/status.json` and
-`<instance>/comparison.json`. Writes `rung.json` and `next`, which is empty when no lower rung is needed.
+Reads `instances.json`, `check.json` and, for each instance (`signature/architecture`), its `status.json` and
+`comparison.json`. Writes `rung.json` and `next`, which is empty when no lower rung is needed.
 """
 
 from __future__ import annotations

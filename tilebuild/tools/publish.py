@@ -1,10 +1,10 @@
 """Copies what belongs to the chosen rung to where people look for it. Knows nothing of how it was chosen.
 
-    publish --kernel NAME --rungs R1,R2 INSTANCE...
+    publish INSTANCE...
 
-Reads `choice.json` and, from `<rung>/`, the port and what was made of it. Writes `port.rs`, `port.json` (the choice, and
-how each instance is made), `differences.json` (what differs, with both source lines) and `out/<instance>/` with the
-chosen byte code, its text and the cubin; all of them empty where there is no port.
+Reads `choice.json` and, from `<rung>/`, the port and what was made of it. Writes `port.rs`, `port.json` (the
+choice, and how each instance is made), `differences.json` (what differs, with both source lines) and
+`out/<instance>/` with the chosen byte code, its text and the cubin; all empty where there is no port.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Says what an operator is worth: its ports, its tests, its gates. Knows nothing of how any of it was found out.
+"""Says what an operator is worth: its ports, its tests, its gates. Knows nothing of how it was found out.
 
     summarize --target LABEL --gates GATES.json KERNEL... [--cpu-test FILE...]
 
