@@ -1,0 +1,87 @@
+"""What goes wrong in a kernel file, as diagnostics at the user's line. Knows the exceptions of cuda.tile, not how to
+compile."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from typing import Any
+
+from cuda.tile._exception import Loc, TileError
+
+from tilebuild.diagnostics import Blame, Diagnostic, Note, Span
+from tilebuild.tools.frontend.sources import Sources
+
+
+def of_front_end(error: TileError, sources: Sources) -> Diagnostic:
+    """The compiler refuses the kernel."""
+    fact, _, rest = error.message.strip().partition("\n")
+    place = error.loc
+    notes = []
+    caller = place.call_site
+    while caller is not None:
+        notes.append(Note("called from here", _span(caller, sources), _line(caller)))
+        caller = caller.call_site
+    if place.is_unknown():
+        return Diagnostic(fact, Blame.KERNEL, help=rest, notes=tuple(notes))
+    return Diagnostic(fact, Blame.KERNEL, _span(place, sources), _line(place), rest, tuple(notes))
+
+
+def of_import(error: Exception, sources: Sources, path: str) -> Diagnostic:
+    """Running the kernel file itself failed: a syntax error, or an exception in a statement of the file."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return _of_syntax_error(error, sources)
+    fact = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if sources.owns(f.filename)]
+    if not frames:
+        return Diagnostic(f"importing {path}: {fact}", Blame.KERNEL, Span(path))
+    *callers, last = frames
+    notes = tuple(Note("imported or called from here", _frame_span(f, sources), f.line or "") for f in callers)
+    return Diagnostic(fact, Blame.KERNEL, _frame_span(last, sources), _full_line(last), notes=notes)
+
+
+def _of_syntax_error(error: SyntaxError, sources: Sources) -> Diagnostic:
+    line, column = error.lineno or 0, error.offset or 0
+    end = error.end_offset or 0
+    if error.end_lineno != error.lineno or end <= column:
+        end = 0
+    span = Span(sources.relative(str(error.filename)), line, column, end)
+    return Diagnostic(f"{type(error).__name__}: {error.msg}", Blame.KERNEL, span, (error.text or "").rstrip("\n"))
+
+
+def place_of_function(function: Any, sources: Sources) -> tuple[Span, str]:
+    """Where the `def` of a function stands, and that line."""
+    code = function.__code__
+    number = code.co_firstlineno
+    while (text := linecache.getline(code.co_filename, number)) and not text.lstrip().startswith(("def ", "async ")):
+        number += 1
+    return Span(sources.relative(code.co_filename), number, len(text) - len(text.lstrip()) + 1), text.rstrip("\n")
+
+
+def _span(place: Loc, sources: Sources) -> Span:
+    if place.filename is None:
+        return Span("")
+    text = linecache.getline(place.filename, place.line)
+    end = _column(text, place.end_col) if place.end_col is not None and place.last_line == place.line else 0
+    return Span(sources.relative(place.filename), place.line, _column(text, place.col), end)
+
+
+def _column(text: str, offset: int) -> int:
+    """cuda.tile and `ast` count the bytes before; a span counts characters from 1."""
+    return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+
+def _line(place: Loc) -> str:
+    return linecache.getline(place.filename or "", place.line).rstrip("\n")
+
+
+def _frame_span(frame: traceback.FrameSummary, sources: Sources) -> Span:
+    text = _full_line(frame)
+    column = _column(text, frame.colno) if frame.colno is not None else 0
+    same_line = frame.end_lineno == frame.lineno and frame.end_colno is not None
+    end = _column(text, frame.end_colno or 0) if same_line else 0
+    return Span(sources.relative(frame.filename), frame.lineno or 0, column, end)
+
+
+def _full_line(frame: traceback.FrameSummary) -> str:
+    return linecache.getline(frame.filename, frame.lineno or 0).rstrip("\n")

@@ -1,0 +1,212 @@
+"""Compiles one kernel of a cuTile Python file for one signature and architecture to Tile IR, with the real front end.
+
+    python_ir --source src.py --kernel NAME --signature signature.json --arch sm_90
+
+A front end that refuses the kernel is a result (`status.json`), not a failure of this tool. What it writes:
+
+- `kernel.tilebc`, `kernel.tileir`: byte code without debug information and its text; empty when refused
+- `status.json`: `{"ok": true}` or `{"ok": false, "diagnostics": [...]}`
+- `hints.json`: the entry's hints that hold on the architecture
+- `interface.json`: one entry per Python parameter
+- `names.json`: names, element types and places, in the numbering of `tilebuild.tileir.tree`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+import cuda.tile as ct
+from cuda.tile._exception import Loc, TileError, TileTypeError
+
+from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Note, Span, did_you_mean
+from tilebuild.signature import Signature
+from tilebuild.tools import protocol
+from tilebuild.tools.frontend import compiler, problems, signatures
+from tilebuild.tools.frontend.sources import Sources, StandIn, refusing_reads, stand_in_name
+
+#: For the worker that forks one process per action: see `compiler.warm_up`.
+warm_up = compiler.warm_up
+
+
+def main(argv: Sequence[str]) -> int:
+    arguments = _parse(argv)
+    signature = Signature.from_json(json.loads(Path(arguments.signature).read_text()))
+    sources = Sources(Path.cwd(), arguments.source)
+    out = Path(arguments.out_dir)
+    try:
+        kernel = _find_kernel(sources, arguments.source, arguments.kernel, signature)
+        names = list(kernel._annotated_function.pysig.parameters)
+        _write_json(out / "hints.json", compiler.entry_hints(kernel, arguments.arch))
+        _write_json(out / "interface.json", {"parameters": signatures.interface(names, signature)})
+        compiled = _compile(sources, kernel, signature, arguments.arch)
+        _write_compiled(out, sources, compiled, names, signature)
+    except _Refused as refused:
+        _write_refusal(out, refused.diagnostic)
+    finally:
+        sources.close()
+    return 0
+
+
+class _Refused(Exception):
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.fact)
+        self.diagnostic = diagnostic
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python_ir")
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--kernel", required=True)
+    parser.add_argument("--signature", required=True)
+    parser.add_argument("--arch", required=True)
+    parser.add_argument("--out-dir", default=".")
+    return parser.parse_args(argv)
+
+
+def _find_kernel(sources: Sources, path: str, name: str, signature: Signature) -> Any:
+    """The kernel object, with the signature's hints in place of its decorator's."""
+    try:
+        module = sources.load_file(path)
+    except Exception as error:
+        raise _Refused(problems.of_import(error, sources, path)) from error
+    kernel = vars(module).get(name)
+    if not isinstance(kernel, ct.kernel):
+        raise _Refused(_not_a_kernel(module, kernel, path, name))
+    _check_arity(sources, kernel, signature)
+    if not signature.hints:
+        return kernel
+    try:
+        return kernel.replace_hints(**{key: _hint(value) for key, value in signature.hints})
+    except (TypeError, ValueError) as error:
+        raise _Refused(Diagnostic(f"the hints of kernel `{name}`: {error}", Blame.BUILD_FILE)) from error
+
+
+def _not_a_kernel(module: ModuleType, found: object, path: str, name: str) -> Diagnostic:
+    if type(found) is StandIn:
+        fact = f"`{name}` is made by `{stand_in_name(found)}`, which no declared source provides"
+        return Diagnostic(fact, Blame.KERNEL, Span(path), help="declare the source of that name in `deps`")
+    if found is not None:
+        fact = f"`{name}` is no kernel but {type(found).__name__}"
+        return Diagnostic(fact, Blame.KERNEL, Span(path), help="decorate it with `@ct.kernel`")
+    kernels = [key for key, value in vars(module).items() if isinstance(value, ct.kernel)]
+    hint = did_you_mean(name, kernels) or (f"its kernels are {', '.join(kernels)}" if kernels else "")
+    return Diagnostic(f"{path} has no kernel `{name}`", Blame.BUILD_FILE, Span(path), help=hint)
+
+
+def _check_arity(sources: Sources, kernel: Any, signature: Signature) -> None:
+    names = list(kernel._annotated_function.pysig.parameters)
+    given = len(signature.parameters)
+    if len(names) != given:
+        function = kernel._pyfunc
+        fact = (
+            f"kernel `{function.__name__}` takes {len(names)} arguments ({', '.join(names)}), the launch gives {given}"
+        )
+        span, text = problems.place_of_function(function, sources)
+        raise _Refused(Diagnostic(fact, Blame.BUILD_FILE, notes=(Note("the kernel", span, text),)))
+
+
+def _hint(value: Any) -> Any:
+    """A hint from JSON: a number, or `{"ByTarget": {"sm_90": …, "default": …}}`."""
+    if isinstance(value, dict):
+        return ct.ByTarget(**value.get("ByTarget", value))
+    return value
+
+
+def _compile(sources: Sources, kernel: Any, signature: Signature, arch: str) -> compiler.Compiled:
+    name = kernel._pyfunc.__name__
+    try:
+        with refusing_reads(_refuse_read):
+            return compiler.compile_kernel(kernel, signatures.kernel_signature(signature, name), arch)
+    except TileError as error:
+        raise _Refused(problems.of_front_end(error, sources)) from error
+    except (TypeError, ValueError) as error:  # facts that fit neither one another nor the kernel's annotations
+        span, text = problems.place_of_function(kernel._pyfunc, sources)
+        raise _Refused(Diagnostic(str(error), Blame.BUILD_FILE, span, text)) from error
+
+
+def _refuse_read(name: str) -> NoReturn:
+    top = name.split(".")[0].split("(")[0]
+    raise TileTypeError(
+        f"the kernel reads `{name}`, which no declared source provides\n"
+        f"declare the source of `{top}` in `deps`, or pass the value as a `ct.Constant` parameter",
+        Loc.unknown(),
+    )
+
+
+def _write_compiled(
+    out: Path, sources: Sources, compiled: compiler.Compiled, names: Sequence[str], signature: Signature
+) -> None:
+    (out / "kernel.tilebc").write_bytes(compiled.bytecode)
+    (out / "kernel.tileir").write_text(disassemble(compiled.bytecode))
+    _write_json(out / "status.json", {"ok": True})
+    _write_json(out / "names.json", _names(sources, compiled.record, signatures.flat_names(names, signature)))
+
+
+def _write_refusal(out: Path, diagnostic: Diagnostic) -> None:
+    for name in ("kernel.tilebc", "kernel.tileir"):
+        (out / name).write_bytes(b"")
+    _write_json(out / "status.json", {"ok": False, "diagnostics": [diagnostic.to_json()]})
+    for name, empty in (
+        ("hints.json", {}),
+        ("interface.json", {"parameters": []}),
+        ("names.json", {"names": [], "dtypes": [], "locations": [], "location_table": []}),
+    ):
+        if not (out / name).exists():
+            _write_json(out / name, empty)
+
+
+def _names(sources: Sources, record: compiler.Record, flat: Sequence[str]) -> dict[str, Any]:
+    """cuda.tile calls the parts of an array `x_0`, `x_1`, …; ours say which part it is, wherever the value goes."""
+    renamed = dict(zip(record.names, flat, strict=False))
+    table: dict[Any, int] = {}
+    locations = []
+    for place in record.places:
+        row = _location(place, sources)
+        locations.append(-1 if row is None else table.setdefault(row, len(table)))
+    return {
+        "names": [renamed.get(name, name) for name in record.names],
+        "dtypes": record.dtypes,
+        "locations": locations,
+        "location_table": list(table),
+    }
+
+
+def _location(place: Loc, sources: Sources) -> tuple[Any, ...] | None:
+    """`(path, line, column, caller…)`, callers innermost first, each `(path, line, column)`."""
+    if place.is_unknown() or place.filename is None:
+        return None
+    callers = []
+    caller = place.call_site
+    while caller is not None and caller.filename is not None:
+        callers.append((sources.relative(caller.filename), caller.line, caller.col + 1))
+        caller = caller.call_site
+    return (sources.relative(place.filename), place.line, place.col + 1, *callers)
+
+
+def disassemble(bytecode: bytes) -> str:
+    """The text of byte code, as `tileirdisasm` prints it."""
+    with tempfile.NamedTemporaryFile(suffix=".tilebc") as file:
+        file.write(bytecode)
+        file.flush()
+        done = subprocess.run([protocol.tool_path("tileirdisasm"), file.name], capture_output=True, text=True)
+    if done.returncode != 0:
+        fact = f"tileirdisasm failed with status {done.returncode}: {done.stderr.strip()}"
+        raise DiagnosticError(Diagnostic(fact, Blame.TOOLCHAIN))
+    return done.stdout
+
+
+def _write_json(path: Path, data: Any) -> None:
+    path.write_text(json.dumps(data, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.exit(protocol.run(main, sys.argv[1:]))
