@@ -1,8 +1,8 @@
 """Float formats of Tile IR: exact conversion between bits, numbers and text. Knows no operation.
 
-The disassembler prints a float in decimal when that text, rounded to nearest even in the element's own format,
-gives the same bits, and in hexadecimal otherwise. So the text says the bits exactly, but only with the format.
-"""
+The disassembler prints a float in decimal when that text, rounded to nearest even in the element's own
+format, gives the same bits, and in hexadecimal otherwise. So the text says the bits exactly, but only with
+the format."""
 
 from __future__ import annotations
 

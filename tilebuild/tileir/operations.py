@@ -53,7 +53,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Number:
+class Numbers:
     attribute: str
     many: bool
 
@@ -76,7 +76,7 @@ class Part:
     parts: tuple[Syntax, ...]
 
 
-Syntax: TypeAlias = Literal | Operand | Word | Bracketed | Flag | Number | Text | Special | Part
+Syntax: TypeAlias = Literal | Operand | Word | Bracketed | Flag | Numbers | Text | Special | Part
 
 _UNARY = "%source"
 _BINARY = "%lhs , %rhs"
@@ -227,7 +227,7 @@ def _element(word: str) -> Syntax:
         attribute, *choices = name.split("|")
         return Word(attribute, tuple(choices))
     if kind == "#":
-        return Number(name.rstrip("*"), name.endswith("*"))
+        return Numbers(name.rstrip("*"), name.endswith("*"))
     if kind == "'":
         return Text(name)
     if kind == "!":

@@ -1,18 +1,15 @@
 """The disassembler's text of a Tile IR module, as a tree. Knows no compiler and no file.
 
 `parse(text)` reads what `tileirdisasm` of the pinned version prints, with or without `-g`. An operation or
-attribute that is not in the table of `operations` is refused by name, with its line. What the text leaves out is
-filled in: default attributes, and the `yield` or `continue` without operands that ends a block, so that the
-operations of the tree are those of the byte code, one for one.
-"""
+attribute that is not in the table of `operations` is refused by name, with its line. What the text leaves
+out is filled in: default attributes, and the `yield` or `continue` without operands that ends a block, so
+that the operations of the tree are those of the byte code, one for one."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tilebuild.tileir import floats
 from tilebuild.tileir.lexer import Cursor
 from tilebuild.tileir.locations import LocationTable
 from tilebuild.tileir.operations import (
@@ -23,7 +20,7 @@ from tilebuild.tileir.operations import (
     Bracketed,
     Flag,
     Literal,
-    Number,
+    Numbers,
     Operand,
     Part,
     Special,
@@ -31,20 +28,16 @@ from tilebuild.tileir.operations import (
     Text,
     Word,
 )
+from tilebuild.tileir.parse_constant import Number, read_constant, read_number
+from tilebuild.tileir.parse_type import read_type
 from tilebuild.tileir.tree import (
     AttributeValue,
     Block,
-    Element,
     Entry,
-    GatherScatterViewType,
     Global,
     Location,
     Operation,
-    PartitionViewType,
-    Pointer,
     Scalar,
-    StridedViewType,
-    TensorViewType,
     TileType,
     TokenType,
     Type,
@@ -67,8 +60,6 @@ class _Pending:
     operands: list[Value] = field(default_factory=list)
     segments: dict[str, int] = field(default_factory=dict)
     regions: list[Block] = field(default_factory=list)
-    # Known before the types are read only for constants, whose text needs the element type.
-    element: str = ""
 
     def add(self, group: str, values: tuple[Value, ...]) -> None:
         self.operands += values
@@ -110,12 +101,11 @@ class _Parser:
         if cursor.accept("alignment"):
             cursor.expect("=")
             alignment = cursor.integer()
-        pending = _Pending()
-        self._constant(pending, "value")
+        content = read_constant(cursor)
         cursor.expect(":")
-        tile = self._type()
+        tile = read_type(self._cursor)
         self._location()
-        return Global(symbol, tile, pending.attributes, alignment, constant, private)
+        return Global(symbol, tile, content, alignment, constant, private)
 
     def _arguments(self, end: str) -> tuple[Value, ...]:
         """`%a: type, %b: type`; defines them in the current scope."""
@@ -123,7 +113,7 @@ class _Parser:
         def argument() -> Value:
             name = self._cursor.take()
             self._cursor.expect(":")
-            kind = self._type()
+            kind = read_type(self._cursor)
             self._location()
             return self._define(name, kind)
 
@@ -207,9 +197,9 @@ class _Parser:
         return self._types_list() if self._cursor.accept(":") else ()
 
     def _types_list(self) -> tuple[Type, ...]:
-        kinds = [self._type()]
+        kinds = [read_type(self._cursor)]
         while self._cursor.accept(","):
-            kinds.append(self._type())
+            kinds.append(read_type(self._cursor))
         return tuple(kinds)
 
     def _location(self) -> Location | None:
@@ -267,7 +257,7 @@ class _Parser:
             case Flag(attribute):
                 if cursor.accept(attribute):
                     pending.attributes[attribute] = True
-            case Number(attribute, many):
+            case Numbers(attribute, many):
                 pending.attributes[attribute] = self._integers() if many else cursor.integer()
             case Text(attribute):
                 pending.attributes[attribute] = cursor.string()
@@ -372,141 +362,8 @@ class _Parser:
         extents = cursor.separated(extent, "]")
         pending.add(name, tuple(e for e in extents if e is not None))
 
-    def _constant(self, pending: _Pending, name: str) -> None:
-        """`<f32: 1.0>` or `<i32: [[1, 2], [3, 4]]>`."""
-        cursor = self._cursor
-        cursor.expect("<")
-        element = cursor.take()
-        cursor.expect(":")
-        values = self._elements(element)
-        cursor.expect(">")
-        pending.attributes[name] = _each(values, lambda v: v[0])
-        if floats.is_float(element):
-            pending.attributes["bits"] = _each(values, lambda v: v[1])
-
-    def _elements(self, element: str) -> _Nested:
-        if self._cursor.accept("["):
-            return self._cursor.separated(lambda: _Row(self._elements(element)), "]")
-        return self._number(element)
-
-    def _number(self, element: str) -> _Number:
-        cursor = self._cursor
-        if cursor.peek() in ("true", "false"):
-            value = cursor.boolean()
-            return value, int(value)
-        if not floats.is_float(element):
-            number = cursor.integer()
-            return number, number
-        try:
-            bits = floats.bits_of_text(cursor.peek(), element)
-        except ValueError:
-            raise cursor.error(f"expected a number of type {element}, found {cursor.peek()!r}") from None
-        cursor.take()
-        number_value = floats.number_of_bits(bits, element)
-        return (NAN if math.isnan(number_value) else number_value), bits
-
-    # Types
-
-    def _type(self) -> Type:
-        cursor = self._cursor
-        head = cursor.take()
-        if head == "token":
-            return TokenType()
-        cursor.expect("<")
-        match head:
-            case "tile":
-                shape, element = self._shaped()
-                cursor.expect(">")
-                if any(extent is None for extent in shape):
-                    raise cursor.error("a tile has an unknown extent")
-                return TileType(tuple(e for e in shape if e is not None), element)
-            case "tensor_view":
-                return self._tensor_view()
-            case "partition_view" | "strided_view" | "gather_scatter_view":
-                return self._tile_view(head)
-        raise cursor.error(f"unknown type {head!r}")
-
-    def _shaped(self) -> tuple[tuple[int | None, ...], Element]:
-        """`?x8xf32` or `8xptr<f32>`."""
-        *extents, element = self._cursor.take().split("x")
-        shape = tuple(None if e == "?" else int(e) for e in extents)
-        return shape, self._pointer() if element == "ptr" else Scalar(element)
-
-    def _pointer(self) -> Pointer:
-        cursor = self._cursor
-        cursor.expect("<")
-        pointee, attribute = Scalar(cursor.take()), ""
-        if cursor.accept(","):
-            cursor.expect("<")
-            attribute = cursor.take()
-            cursor.expect(">")
-        cursor.expect(">")
-        return Pointer(pointee, attribute)
-
-    def _tensor_view(self) -> TensorViewType:
-        cursor = self._cursor
-        shape, element = self._shaped()
-        strides: tuple[int | None, ...] = ()
-        attribute = ""
-        while cursor.accept(","):
-            key = cursor.take()
-            if key == "strides":
-                cursor.expect("=")
-                cursor.expect("[")
-                strides = cursor.separated(self._extent, "]")
-            elif key == "#cuda_tile.ptr_attr":
-                cursor.expect("<")
-                attribute = cursor.take()
-                cursor.expect(">")
-            else:
-                raise cursor.error(f"unknown part of a tensor view: {key!r}")
-        cursor.expect(">")
-        return TensorViewType(shape, element, strides, attribute)
-
-    def _extent(self) -> int | None:
-        return None if self._cursor.accept("?") else self._cursor.integer()
-
-    def _tile_view(self, head: str) -> Type:
-        cursor = self._cursor
-        tile: tuple[int, ...] = ()
-        steps: tuple[int, ...] = ()
-        dim_map: tuple[int, ...] | None = None
-        padding, sparse_dim, tensor = "", 0, None
-        while True:
-            key = cursor.take()
-            if key != "tensor_view":
-                cursor.expect("=")
-            match key:
-                case "tile":
-                    cursor.expect("(")
-                    tile = tuple(map(int, cursor.take().split("x")))
-                    cursor.expect(")")
-                case "padding_value":
-                    padding = cursor.take()
-                case "traversal_strides":
-                    cursor.expect("[")
-                    steps = cursor.separated(cursor.integer, "]")
-                case "tensor_view":
-                    cursor.expect("<")
-                    tensor = self._tensor_view()
-                case "dim_map":
-                    cursor.expect("[")
-                    dim_map = cursor.separated(cursor.integer, "]")
-                case "sparse_dim":
-                    sparse_dim = cursor.integer()
-                case _:
-                    raise cursor.error(f"unknown part of a view: {key!r}")
-            if cursor.accept(">"):
-                break
-            cursor.expect(",")
-        if tensor is None:
-            raise cursor.error("a view has no tensor view")
-        dims = tuple(range(len(tile))) if dim_map is None else dim_map
-        if head == "partition_view":
-            return PartitionViewType(tile, padding, tensor, dims)
-        if head == "strided_view":
-            return StridedViewType(tile, steps, padding, tensor, dims)
-        return GatherScatterViewType(tile, sparse_dim, padding, tensor)
+    def _constant(self, pending: _Pending, _: str) -> None:
+        pending.attributes |= read_constant(self._cursor)
 
     # Operations with regions
 
@@ -525,12 +382,12 @@ class _Parser:
         pending.add("step", (self._value(),))
         cursor.expect(")")
         cursor.expect(":")
-        index_type = self._type()
+        index_type = read_type(self._cursor)
         names = self._carried(pending)
         kinds: tuple[Type, ...] = ()
         if cursor.accept("->"):
             cursor.expect("(")
-            kinds = cursor.separated(self._type, ")")
+            kinds = cursor.separated(lambda: read_type(cursor), ")")
         self._region(pending, "for", [(induction, index_type), *zip(names, kinds, strict=True)])
         return kinds
 
@@ -571,7 +428,7 @@ class _Parser:
         kinds: tuple[Type, ...] = ()
         if cursor.accept("->"):
             cursor.expect("(")
-            kinds = cursor.separated(self._type, ")")
+            kinds = cursor.separated(lambda: read_type(cursor), ")")
         self._region(pending, "if", [])
         if cursor.accept("else"):
             self._region(pending, "if", [])
@@ -611,11 +468,11 @@ class _Parser:
         cursor.expect("identities")
         cursor.expect("=")
         cursor.expect("[")
-        numbers: list[_Number] = []
+        numbers: list[Number] = []
         for element in elements:
             if numbers:
                 cursor.expect(",")
-            numbers.append(self._number(element))
+            numbers.append(read_number(cursor, element))
             if cursor.accept(":"):
                 cursor.expect(element)
         cursor.expect("]")
@@ -627,28 +484,6 @@ class _Parser:
         if isinstance(kind, TileType) and isinstance(kind.element, Scalar):
             return kind.element.name
         raise self._cursor.error("expected a tile of numbers")
-
-
-#: One NaN for all: two attributes that hold it compare equal. `bits` tells NaNs apart.
-NAN = math.nan
-
-_Number = tuple["int | float | bool", int]
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One entry of a list of constants: a number or a list again."""
-
-    content: _Nested
-
-
-_Nested = _Number | tuple[_Row, ...]
-
-
-def _each(values: _Nested, part: Callable[[_Number], int | float | bool]) -> AttributeValue:
-    if values and isinstance(values[0], _Row):
-        return tuple(_each(row.content, part) for row in values if isinstance(row, _Row))
-    return part(values)  # type: ignore[arg-type]
 
 
 _REGIONS: Mapping[str, Callable[[_Parser, _Pending], tuple[Type, ...]]] = {

@@ -1,9 +1,8 @@
 """A Tile IR module as data: what both compilers produced. Knows no text form, no compiler and no file.
 
-Values are numbered: a `Value` is an `int`, unique within one `Entry`, in order of definition: parameters first,
-then, in program order, an operation's region arguments before what the region defines, and an operation's results
-after its regions. `Entry.types[value]` is its type.
-"""
+Values are numbered: a `Value` is an `int`, unique within one `Entry`, in order of definition: parameters
+first, then, in program order, an operation's region arguments before what the region defines, and an
+operation's results after its regions. `Entry.types[value]` is its type."""
 
 from __future__ import annotations
 
@@ -149,11 +148,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation. `operands` are flat, in the order of the text; `segments` gives the length of each named group,
-    in that order: `{"view": 1, "index": 2, "token": 1}`. An absent optional operand has no group.
+    """One operation. `operands` are flat, in the order of the text; `segments` gives the length of each
+    named group, in that order: `{"view": 1, "index": 2, "token": 1}`. An absent optional operand has no
+    group.
 
-    A constant and the identities of a reduction hold floats twice: `value` (`identities`) as numbers and `bits`, which
-    tells -0.0 from 0.0 and one NaN from another."""
+    A constant and the identities of a reduction hold floats twice: `value` (`identities`) as numbers and
+    `bits`, which tells -0.0 from 0.0 and one NaN from another."""
 
     name: str
     operands: tuple[Value, ...]
@@ -175,7 +175,8 @@ class Operation:
 
 @dataclass(frozen=True)
 class Global:
-    """A constant in memory; `content` holds `value` and, for floats, `bits`, like the attributes of `constant`."""
+    """A constant in memory; `content` holds `value` and, for floats, `bits`, like the attributes of
+    `constant`."""
 
     symbol: str
     type: Type
