@@ -1,4 +1,5 @@
-"""Compiles one kernel of a cuTile Python file for one signature and architecture to Tile IR, with the real front end.
+"""Compiles one kernel of a cuTile Python file for one signature and architecture to Tile IR, with the real
+front end.
 
     python_ir --source src.py --kernel NAME --signature signature.json --arch sm_90
 
@@ -40,6 +41,7 @@ def main(argv: Sequence[str]) -> int:
     signature = Signature.from_json(json.loads(Path(arguments.signature).read_text()))
     sources = Sources(Path.cwd(), arguments.source)
     out = Path(arguments.out_dir)
+    _write_empty(out)
     try:
         kernel = _find_kernel(sources, arguments.source, arguments.kernel, signature)
         names = list(kernel._annotated_function.pysig.parameters)
@@ -48,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
         compiled = _compile(sources, kernel, signature, arguments.arch)
         _write_compiled(out, sources, compiled, names, signature)
     except _Refused as refused:
-        _write_refusal(out, refused.diagnostic)
+        _write_json(out / "status.json", {"ok": False, "diagnostics": [refused.diagnostic.to_json()]})
     finally:
         sources.close()
     return 0
@@ -78,7 +80,7 @@ def _find_kernel(sources: Sources, path: str, name: str, signature: Signature) -
         raise _Refused(problems.of_import(error, sources, path)) from error
     kernel = vars(module).get(name)
     if not isinstance(kernel, ct.kernel):
-        raise _Refused(_not_a_kernel(module, kernel, path, name))
+        raise _Refused(_not_a_kernel(sources, module, path, name))
     _check_arity(sources, kernel, signature)
     if not signature.hints:
         return kernel
@@ -88,16 +90,19 @@ def _find_kernel(sources: Sources, path: str, name: str, signature: Signature) -
         raise _Refused(Diagnostic(f"the hints of kernel `{name}`: {error}", Blame.BUILD_FILE)) from error
 
 
-def _not_a_kernel(module: ModuleType, found: object, path: str, name: str) -> Diagnostic:
+def _not_a_kernel(sources: Sources, module: ModuleType, path: str, name: str) -> Diagnostic:
+    if name not in vars(module):
+        kernels = [key for key, value in vars(module).items() if isinstance(value, ct.kernel)]
+        hint = did_you_mean(name, kernels) or (f"its kernels are {', '.join(kernels)}" if kernels else "")
+        return Diagnostic(f"{path} has no kernel `{name}`", Blame.BUILD_FILE, Span(path), help=hint)
+    found = vars(module)[name]
+    span, text = problems.place_of_definition(name, path, sources)
     if type(found) is StandIn:
-        fact = f"`{name}` is made by `{stand_in_name(found)}`, which no declared source provides"
-        return Diagnostic(fact, Blame.KERNEL, Span(path), help="declare the source of that name in `deps`")
-    if found is not None:
-        fact = f"`{name}` is no kernel but {type(found).__name__}"
-        return Diagnostic(fact, Blame.KERNEL, Span(path), help="decorate it with `@ct.kernel`")
-    kernels = [key for key, value in vars(module).items() if isinstance(value, ct.kernel)]
-    hint = did_you_mean(name, kernels) or (f"its kernels are {', '.join(kernels)}" if kernels else "")
-    return Diagnostic(f"{path} has no kernel `{name}`", Blame.BUILD_FILE, Span(path), help=hint)
+        maker = stand_in_name(found).removesuffix("()")
+        fact = f"`{name}` is what `{maker}` makes of it, and no declared source provides that"
+        return Diagnostic(fact, Blame.KERNEL, span, text, help=f"declare the source of `{maker}` in `deps`")
+    fact = f"`{name}` is no kernel but of type {type(found).__name__}"
+    return Diagnostic(fact, Blame.KERNEL, span, text, help="decorate it with `@ct.kernel`")
 
 
 def _check_arity(sources: Sources, kernel: Any, signature: Signature) -> None:
@@ -105,9 +110,7 @@ def _check_arity(sources: Sources, kernel: Any, signature: Signature) -> None:
     given = len(signature.parameters)
     if len(names) != given:
         function = kernel._pyfunc
-        fact = (
-            f"kernel `{function.__name__}` takes {len(names)} arguments ({', '.join(names)}), the launch gives {given}"
-        )
+        fact = f"kernel `{function.__name__}` takes {len(names)} arguments ({', '.join(names)}), the launch gives {given}"
         span, text = problems.place_of_function(function, sources)
         raise _Refused(Diagnostic(fact, Blame.BUILD_FILE, notes=(Note("the kernel", span, text),)))
 
@@ -126,17 +129,20 @@ def _compile(sources: Sources, kernel: Any, signature: Signature, arch: str) -> 
             return compiler.compile_kernel(kernel, signatures.kernel_signature(signature, name), arch)
     except TileError as error:
         raise _Refused(problems.of_front_end(error, sources)) from error
-    except (TypeError, ValueError) as error:  # facts that fit neither one another nor the kernel's annotations
+    except (
+        TypeError,
+        ValueError,
+    ) as error:  # facts that fit neither one another nor the kernel's annotations
         span, text = problems.place_of_function(kernel._pyfunc, sources)
         raise _Refused(Diagnostic(str(error), Blame.BUILD_FILE, span, text)) from error
 
 
 def _refuse_read(name: str) -> NoReturn:
-    top = name.split(".")[0].split("(")[0]
+    plain = name.replace("()", "")
     raise TileTypeError(
-        f"the kernel reads `{name}`, which no declared source provides\n"
-        f"declare the source of `{top}` in `deps`, or pass the value as a `ct.Constant` parameter",
-        Loc.unknown(),
+        f"the kernel reads `{plain}`, which no declared source provides\n"
+        f"declare its source in `deps`, or pass the value as a `ct.Constant` parameter",
+        compiler.current_place(),
     )
 
 
@@ -149,21 +155,18 @@ def _write_compiled(
     _write_json(out / "names.json", _names(sources, compiled.record, signatures.flat_names(names, signature)))
 
 
-def _write_refusal(out: Path, diagnostic: Diagnostic) -> None:
+def _write_empty(out: Path) -> None:
+    """Every output, as it is for a kernel that is refused at once."""
     for name in ("kernel.tilebc", "kernel.tileir"):
         (out / name).write_bytes(b"")
-    _write_json(out / "status.json", {"ok": False, "diagnostics": [diagnostic.to_json()]})
-    for name, empty in (
-        ("hints.json", {}),
-        ("interface.json", {"parameters": []}),
-        ("names.json", {"names": [], "dtypes": [], "locations": [], "location_table": []}),
-    ):
-        if not (out / name).exists():
-            _write_json(out / name, empty)
+    _write_json(out / "hints.json", {})
+    _write_json(out / "interface.json", {"parameters": []})
+    _write_json(out / "names.json", {"names": [], "dtypes": [], "locations": [], "location_table": []})
 
 
 def _names(sources: Sources, record: compiler.Record, flat: Sequence[str]) -> dict[str, Any]:
-    """cuda.tile calls the parts of an array `x_0`, `x_1`, …; ours say which part it is, wherever the value goes."""
+    """cuda.tile calls the parts of an array `x_0`, `x_1`, …; ours say which part it is, wherever the value
+    goes."""
     renamed = dict(zip(record.names, flat, strict=False))
     table: dict[Any, int] = {}
     locations = []

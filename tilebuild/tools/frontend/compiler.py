@@ -1,9 +1,10 @@
-"""Runs cuda.tile's compiler and records what it knows of each value and operation. The only place that touches cuda.tile's
-private names; `tests/tools/test_frontend_compiler.py` says what to do when one of them moves.
+"""Runs cuda.tile's compiler and records what it knows of each value and operation. The only place that
+touches cuda.tile's private names; `tests/tools/test_frontend_compiler.py` says what to do when one of them
+moves.
 
-The byte code is asked for without debug information, so two clones of a workspace, an added comment and a renamed local give
-the same bytes. Names, element types and places are recorded beside it, in the numbering of `tilebuild.tileir.tree`: a value
-gets its number when the byte code builder makes it.
+The byte code is asked for without debug information, so two clones of a workspace, an added comment and a
+renamed local give the same bytes. Names, element types and places are recorded beside it, in the numbering of
+`tilebuild.tileir.tree`: a value gets its number when the byte code builder makes it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import cuda.tile as ct
 from cuda.tile import _compile, _ir2bytecode
 from cuda.tile._bytecode.code_builder import CodeBuilder
+from cuda.tile._exception import Loc
 from cuda.tile._ir.core_ops import Assign
+from cuda.tile._ir.ir import Builder
 from cuda.tile.compilation import KernelSignature
 
 BYTECODE_VERSION = "13.4"
@@ -35,7 +37,8 @@ _INVENTED = "$"
 
 @dataclass
 class Record:
-    """Per value: its Python name and element type, or empty text. Per operation, in program order: its place."""
+    """Per value: its Python name and element type, or empty text. Per operation, in program order: its
+    place."""
 
     names: list[str] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
@@ -75,8 +78,17 @@ def entry_hints(kernel: Any, arch: str) -> dict[str, int]:
     return dict(sorted(hints.items()))
 
 
+def current_place() -> Any:
+    """Where in the kernel the compiler is (a Loc of cuda.tile)."""
+    try:
+        return Builder.get_current().loc
+    except Exception:  # no builder is active
+        return Loc.unknown()
+
+
 def warm_up() -> None:
-    """Compiles a small kernel, so that a process forked from this one finds everything imported and set up."""
+    """Compiles a small kernel, so that a process forked from this one finds everything imported and set
+    up."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread would make forking unsafe
     from tilebuild.tools.frontend import sample
 
@@ -91,7 +103,7 @@ class _Recorder:
         self._numbers: dict[int, int] = {}  # id of a builder's value -> its number
         self._alive: list[object] = []  # the values, so that no id is used twice
         self._user_names: dict[str, str] = {}  # name of an IR variable -> the first Python name it was given
-        self._place: Any = ct._exception.Loc.unknown()
+        self._place: Any = Loc.unknown()
 
     @contextmanager
     def listening(self) -> Iterator[None]:

@@ -1,9 +1,10 @@
-"""What goes wrong in a kernel file, as diagnostics at the user's line. Knows the exceptions of cuda.tile, not how to
-compile."""
+"""What goes wrong in a kernel file, as diagnostics at the user's line. Knows the exceptions of cuda.tile, not
+how to compile."""
 
 from __future__ import annotations
 
 import linecache
+import re
 import traceback
 from typing import Any
 
@@ -36,7 +37,9 @@ def of_import(error: Exception, sources: Sources, path: str) -> Diagnostic:
     if not frames:
         return Diagnostic(f"importing {path}: {fact}", Blame.KERNEL, Span(path))
     *callers, last = frames
-    notes = tuple(Note("imported or called from here", _frame_span(f, sources), f.line or "") for f in callers)
+    notes = tuple(
+        Note("imported or called from here", _frame_span(f, sources), f.line or "") for f in callers
+    )
     return Diagnostic(fact, Blame.KERNEL, _frame_span(last, sources), _full_line(last), notes=notes)
 
 
@@ -46,16 +49,25 @@ def _of_syntax_error(error: SyntaxError, sources: Sources) -> Diagnostic:
     if error.end_lineno != error.lineno or end <= column:
         end = 0
     span = Span(sources.relative(str(error.filename)), line, column, end)
-    return Diagnostic(f"{type(error).__name__}: {error.msg}", Blame.KERNEL, span, (error.text or "").rstrip("\n"))
+    return Diagnostic(
+        f"{type(error).__name__}: {error.msg}", Blame.KERNEL, span, (error.text or "").rstrip("\n")
+    )
 
 
 def place_of_function(function: Any, sources: Sources) -> tuple[Span, str]:
     """Where the `def` of a function stands, and that line."""
-    code = function.__code__
-    number = code.co_firstlineno
-    while (text := linecache.getline(code.co_filename, number)) and not text.lstrip().startswith(("def ", "async ")):
-        number += 1
-    return Span(sources.relative(code.co_filename), number, len(text) - len(text.lstrip()) + 1), text.rstrip("\n")
+    file = function.__code__.co_filename
+    return place_of_definition(function.__name__, sources.relative(file), sources)
+
+
+def place_of_definition(name: str, path: str, sources: Sources) -> tuple[Span, str]:
+    """Where a declared source defines `name` last, as a function or by assignment, and that line."""
+    lines = (sources.root / path).read_text().splitlines()
+    pattern = re.compile(rf"\s*(?:async\s+def|def|class)?\s*\b({re.escape(name)})\b\s*[(=:]")
+    for number in range(len(lines), 0, -1):
+        if found := pattern.match(lines[number - 1]):
+            return Span(path, number, found.start(1) + 1, found.end(1) + 1), lines[number - 1]
+    return Span(path), ""
 
 
 def _span(place: Loc, sources: Sources) -> Span:

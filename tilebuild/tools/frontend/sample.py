@@ -10,7 +10,7 @@ from cuda.tile.compilation import (
 )
 
 
-@ct.kernel
+@ct.kernel  # type: ignore[untyped-decorator]
 def kernel(x, y, n: int, TILE: ct.Constant[int]):  # type: ignore[no-untyped-def]
     for i in range(n):
         tile = ct.load(x, index=(i,), shape=(TILE,))

@@ -1,4 +1,5 @@
-"""A signature of ours as one of cuda.tile's, and what it says of each parameter of a kernel. Knows no file."""
+"""A signature of ours as one of cuda.tile's, and what it says of each parameter of a kernel. Knows no
+file."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ def interface(names: Sequence[str], signature: Signature) -> list[dict[str, Any]
 
 
 def flat_names(names: Sequence[str], signature: Signature) -> list[str]:
-    """The names of the entry's parameters: an array is its address, its lengths and its strides; a list is the address
-    of its table and its length; a constant is none."""
+    """The names of the entry's parameters: an array is its address, its lengths and its strides; a list is
+    the address of its table and its length; a constant is none."""
     flat: list[str] = []
     for name, parameter in zip(names, signature.parameters, strict=True):
         match parameter:
@@ -57,7 +58,9 @@ def flat_names(names: Sequence[str], signature: Signature) -> list[str]:
     return flat
 
 
-def _constraint(parameter: Parameter) -> ArrayConstraint | ListConstraint | ScalarConstraint | ConstantConstraint:
+def _constraint(
+    parameter: Parameter,
+) -> ArrayConstraint | ListConstraint | ScalarConstraint | ConstantConstraint:
     match parameter:
         case ArrayParameter():
             return _array_constraint(parameter)

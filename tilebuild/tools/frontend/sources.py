@@ -1,12 +1,13 @@
-"""Imports kernel files from declared sources only. Knows nothing of kernels, signatures or cuda.tile's inside.
+"""Imports kernel files from declared sources only. Knows nothing of kernels, signatures or cuda.tile's
+inside.
 
-The declared sources lie in one folder under their import paths. Whatever else they import is one of three things: cuda.tile,
-a module of the standard library that neither reads nor depends on the machine, or a *stand-in*: an inert object of which
-every attribute, call and decoration gives another one, even when the real module is installed. So what a file means
-depends on declared sources only.
+The declared sources lie in one folder under their import paths. Whatever else they import is one of three
+things: cuda.tile, a module of the standard library that neither reads nor depends on the machine, or a
+*stand-in*: an inert object of which every attribute, call and decoration gives another one, even when the
+real module is installed. So what a file means depends on declared sources only.
 
-Only the code of declared sources sees this: their modules get an `__import__` of their own, and `sys.modules` is left as
-it was.
+Only the code of declared sources sees this: their modules get an `__import__` of their own, and `sys.modules`
+is left as it was.
 """
 
 from __future__ import annotations
@@ -20,10 +21,39 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, ClassVar, NoReturn
 
-#: What a kernel file may import for real: nothing here reads files, clocks, the environment or random numbers.
+#: What a kernel file may import for real: nothing here reads files, clocks, the environment or random
+#: numbers.
 PURE_MODULES = frozenset(
-    """__future__ abc bisect builtins cmath collections contextlib copy dataclasses decimal enum fractions functools heapq
-    inspect itertools keyword math numbers operator re statistics string struct textwrap types typing warnings""".split()
+    {
+        "__future__",
+        "abc",
+        "bisect",
+        "builtins",
+        "cmath",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "decimal",
+        "enum",
+        "fractions",
+        "functools",
+        "heapq",
+        "inspect",
+        "itertools",
+        "keyword",
+        "math",
+        "numbers",
+        "operator",
+        "re",
+        "statistics",
+        "string",
+        "struct",
+        "textwrap",
+        "types",
+        "typing",
+        "warnings",
+    }
 )
 _TILE = "cuda.tile"
 
@@ -31,8 +61,8 @@ _TILE = "cuda.tile"
 class StandIn:
     """Stands for something of an undeclared module; `name` is its dotted path.
 
-    It is false, empty and equal to nothing but itself, and never becomes a number, so that no value of an undeclared
-    module can reach a kernel. `on_read` is called instead while a kernel is compiled.
+    It is false, empty and equal to nothing but itself, and never becomes a number, so that no value of an
+    undeclared module can reach a kernel. `on_read` is called instead while a kernel is compiled.
     """
 
     on_read: ClassVar[Callable[[str], NoReturn] | None] = None
@@ -95,7 +125,10 @@ class StandIn:
         return False
 
     def __eq__(self, other: object) -> bool:
-        _note_read(self)
+        if isinstance(
+            other, bool | int | float | str
+        ):  # the compiler asks whether it is this or that function
+            _note_read(self)
         return self is other
 
     def __hash__(self) -> int:
@@ -115,19 +148,30 @@ class StandIn:
     def _operate(self, *others: object) -> StandIn:
         return self._derive("")
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         """How code that looks at a value's type finds out, in the end, what it is."""
         _note_read(self)
         return StandIn
 
 
-for _operator in (
-    "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split()  # and their reflections
-):
-    setattr(StandIn, f"__{_operator}__", StandIn._operate)
-    setattr(StandIn, f"__r{_operator}__", StandIn._operate)
-for _operator in "lt le gt ge neg pos invert abs".split():
+_BINARY = (
+    "add",
+    "sub",
+    "mul",
+    "matmul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "lshift",
+    "rshift",
+    "and",
+    "or",
+    "xor",
+)
+_OTHERS = ("lt", "le", "gt", "ge", "neg", "pos", "invert", "abs")
+for _operator in (*_BINARY, *(f"r{name}" for name in _BINARY), *_OTHERS):
     setattr(StandIn, f"__{_operator}__", StandIn._operate)
 
 
@@ -166,7 +210,8 @@ class Sources:
         self._registered: list[str] = []
 
     def load_file(self, path: str) -> ModuleType:
-        """Runs the file `path` (relative to the root) as the module its path names. Raises what the file raises."""
+        """Runs the file `path` (relative to the root) as the module its path names. Raises what the file
+        raises."""
         parts = list(Path(path).with_suffix("").parts)
         if parts[-1] == "__init__" and len(parts) > 1:
             parts.pop()
@@ -180,7 +225,8 @@ class Sources:
         return Path(path).is_relative_to(self.root)
 
     def relative(self, path: str) -> str:
-        """The declared name of a file given by its absolute path; a file of a library keeps its last two parts."""
+        """The declared name of a file given by its absolute path; a file of a library keeps its last two
+        parts."""
         if self.owns(path):
             return str(Path(path).relative_to(self.root))
         return "/".join(Path(path).parts[-2:])
@@ -245,7 +291,8 @@ class Sources:
         return module
 
     def _open_package(self, name: str) -> ModuleType:
-        """A folder of declared sources whose own `__init__.py` is not declared: what it would hold is stand-ins."""
+        """A folder of declared sources whose own `__init__.py` is not declared: what it would hold is
+        stand-ins."""
         module = ModuleType(name)
         module.__path__ = []
         module.__package__ = name
