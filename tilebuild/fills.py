@@ -10,22 +10,18 @@ logarithms differ between libraries, integers do not. Its tails end at 4.9 stand
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import sha256
+from math import prod
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tilebuild.case import (
-    Arange,
-    Array,
-    Fill,
-    Fixed,
-    Integers,
-    Lengths,
-    Normal,
-    OneHot,
-    Permutation,
-    Uniform,
-)
+if TYPE_CHECKING:
+    from tilebuild.case import Array
+
+#: A fill as JSON has it: its kind, and the kind's own numbers. Read without the models of a case, so that the
+#: same file draws the numbers on a machine that has an array library and nothing else.
+Recipe: TypeAlias = Mapping[str, Any]
 
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
@@ -64,47 +60,53 @@ def philox_words(words: list[Any], key: tuple[int, int]) -> tuple[Any, Any, Any,
     return c0, c1, c2, c3
 
 
-def default_fill(dtype: str) -> Fill:
+def default_fill(dtype: str) -> Recipe:
     """What an array without a recipe holds."""
     if dtype == "bool":
-        return Integers(low=0, high=2)
+        return {"kind": "integers", "low": 0, "high": 2}
     if dtype[0] == "u":
-        return Integers(low=0, high=16)
+        return {"kind": "integers", "low": 0, "high": 16}
     if dtype[0] == "i":
-        return Integers(low=-8, high=9)
-    return Normal()
+        return {"kind": "integers", "low": -8, "high": 9}
+    return {"kind": "normal", "mean": 0.0, "std": 1.0}
 
 
 def numbers(xp: ModuleType, array: Array, key: tuple[int, int]) -> Any:
     """The array's elements in its shape: float64 or int64, not yet rounded to its element type."""
-    fill = array.fill if array.fill is not None else default_fill(array.dtype)
-    counters = xp.arange(array.size, dtype=xp.uint64)
-    return _draw(xp, fill, counters, key, array.shape).reshape(array.shape)
+    recipe = default_fill(array.dtype) if array.fill is None else array.fill.model_dump()
+    return draw(xp, recipe, array.shape, key)
 
 
-def _draw(xp: ModuleType, fill: Fill, counters: Any, key: tuple[int, int], shape: tuple[int, ...]) -> Any:
-    match fill:
-        case Normal(mean=mean, std=std):
+def draw(xp: ModuleType, recipe: Recipe, shape: tuple[int, ...], key: tuple[int, int]) -> Any:
+    """Numbers of a recipe in the given shape: float64 or int64."""
+    counters = xp.arange(prod(shape), dtype=xp.uint64)
+    return _draw(xp, recipe, counters, key, shape).reshape(shape)
+
+
+def _draw(xp: ModuleType, recipe: Recipe, counters: Any, key: tuple[int, int], shape: tuple[int, ...]) -> Any:
+    match recipe:
+        case {"kind": "normal", "mean": mean, "std": std}:
             total = sum((word & 0xFFFF) + (word >> 16) for word in philox(xp, counters, key))
             return (total.astype(xp.float64) - _SUM_MEAN) / _SUM_STD * std + mean
-        case Uniform(low=low, high=high):
+        case {"kind": "uniform", "low": low, "high": high}:
             unit = (_random64(xp, counters, key) >> 11).astype(xp.float64) * 2.0**-53
             return unit * (high - low) + low
-        case Integers(low=low, high=high):
+        case {"kind": "integers", "low": low, "high": high}:
             return _integers(xp, counters, key, low, high - low)
-        case Lengths(max=largest):
+        case {"kind": "lengths", "max": largest}:
             return _integers(xp, counters, key, 1, largest)
-        case Fixed(value=value):
+        case {"kind": "constant", "value": value}:
             return xp.full(counters.shape, value, dtype=xp.float64 if isinstance(value, float) else xp.int64)
-        case Arange():
+        case {"kind": "arange"}:
             return counters.astype(xp.int64)
-        case Permutation():
+        case {"kind": "permutation"}:
             return xp.argsort(_random64(xp, counters, key).reshape(shape), axis=-1).astype(xp.int64)
-        case OneHot():
+        case {"kind": "one_hot"}:
             row_length = shape[-1]
             rows = xp.arange(counters.size // row_length, dtype=xp.uint64)
             chosen = _integers(xp, rows, key, 0, row_length)
             return (xp.arange(row_length)[None, :] == chosen[:, None]).astype(xp.int64)
+    raise ValueError(f"not a fill: {dict(recipe)}")
 
 
 def _random64(xp: ModuleType, counters: Any, key: tuple[int, int]) -> Any:
