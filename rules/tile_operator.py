@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field
+from tilebuild.rungs import RUNGS
 
 from tilebuild.action import Artifact
 from tilebuild.case import Case, CaseError, read_case
 from tilebuild.providers import Compiled, Library, Port, PortedInstance, PortedKernel
 from tilebuild.rule import DataFile, Derived, Label, Providers, RuleContext, SourceFile, rule
-from tilebuild.rungs import RUNGS
 from tilebuild.signature import Signature
 from tilebuild.verdict import EVIDENCE
 

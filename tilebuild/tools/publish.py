@@ -64,13 +64,13 @@ def _located(instance: str, verdict: InstanceVerdict, rung: Path) -> Diagnostic:
     return Diagnostic(
         fact=f"{instance}: {verdict.headline}: {difference.get('fact', 'the two sides differ')}",
         blame=Blame.KERNEL,
-        span=_python_span(Path(instance, "names.json"), difference.get("python_op")),
-        notes=_rust_note(rung / instance / "locations.json", difference.get("rust_op")),
+        span=_python_span(Path(instance, "names.json"), difference.get("python_op", -1)),
+        notes=_rust_note(rung / instance / "locations.json", difference.get("rust_op", -1)),
     )
 
 
-def _python_span(path: Path, operation: int | None) -> Span | None:
-    if operation is None or not path.exists():
+def _python_span(path: Path, operation: int) -> Span | None:
+    if operation < 0 or not path.exists():
         return None
     names = json.loads(path.read_text())
     if operation >= len(names["locations"]) or (index := names["locations"][operation]) < 0:
@@ -79,8 +79,8 @@ def _python_span(path: Path, operation: int | None) -> Span | None:
     return Span(file, line, column)
 
 
-def _rust_note(path: Path, operation: int | None) -> tuple[Note, ...]:
-    if operation is None or not path.exists():
+def _rust_note(path: Path, operation: int) -> tuple[Note, ...]:
+    if operation < 0 or not path.exists():
         return ()
     lines = json.loads(path.read_text())["locations"]
     if operation >= len(lines) or not lines[operation]:
