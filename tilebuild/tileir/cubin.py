@@ -182,7 +182,7 @@ def _entry(elf: _Elf) -> str:
 
 
 def _normal(name: str, entry: str) -> str:
-    """A name of a section or symbol without the entry's: of `k`, `.text.k` and `$k$helper` each `k` is `@`."""
+    """A section's or symbol's name without the entry's: each `k` in `k`, `.text.k` and `$k$helper` is `@`."""
     if name == entry:
         return "@"
     if name.endswith(f".{entry}"):

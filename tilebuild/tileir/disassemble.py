@@ -1,4 +1,4 @@
-"""Byte code to text by the vendor's disassembler: the one effect of this library."""
+"""Byte code to text by the vendor's disassembler. Knows no operation."""
 
 from __future__ import annotations
 
