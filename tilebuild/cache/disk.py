@@ -1,10 +1,11 @@
 """The tier on the local disk: one file per blob, one per result. Knows nothing of actions, workspaces or
 other tiers.
 
-    v1/cas/ab/<sha256>   the bytes, read-only; outputs of builds are hard links to it v1/ac/ab/<sha256>
-    the result, as JSON, written after its blobs v1/synced/<build>    this build's files have reached the
-    disk v1/tmp/              files being written, renamed into place when complete v1/lock
-    held shared by everybody who uses the store, exclusively while old results are dropped
+    v1/cas/ab/<sha256>   the bytes, read-only; outputs of builds are hard links to it
+    v1/ac/ab/<sha256>    the result, as JSON, written after its blobs
+    v1/synced/<build>    this build's files have reached the disk
+    v1/tmp/              files being written, renamed into place when complete
+    v1/lock              held shared by all users of the store, exclusively while old results are dropped
 
 Nothing is synced one by one: `kill -9` needs no sync, since the kernel has the data. A power cut may lose
 or tear files that were not on the disk yet, so each result names the boot and the build it was written in;
