@@ -1,7 +1,7 @@
 """The cases of an operator: named arrays, and launches of kernels over them. Knows no kernel and no numbers.
 
-A case is read from the plain data that BUILD functions make (or a launch file holds) and is written back as
-JSON. A lone launch is a case of one step; the arrays written inside its arguments are named after their position
+A case is read from the plain data that BUILD functions make, or a launch file holds, and is written back as
+JSON. A lone launch is a case of one step; arrays written inside its arguments are named after their position
 (`arg0`, `arg2.1` in a list), since a BUILD file does not know the names of the kernel's parameters.
 """
 
@@ -462,7 +462,7 @@ def _without_tags(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
     kept = [
         part
         for before, part in zip((None, *path), path, strict=False)
-        if not (before == "fill" or isinstance(before, int) and part in _ARGUMENT_TAGS)
+        if not (before == "fill" or (isinstance(before, int) and part in _ARGUMENT_TAGS))
     ]
     return tuple(kept)
 

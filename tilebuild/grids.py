@@ -3,7 +3,7 @@
     cdiv(a.shape[0], TILE) * min(n, 4)
 
 Integers, `+ - * // %`, `cdiv`, `min`, `max`, names of scalars and constants, `array.shape[i]` and
-`array.strides[i]`. `//` and `%` are Python's (towards negative infinity); `cdiv` rounds towards positive infinity.
+`array.strides[i]`. `//` and `%` are Python's (towards negative infinity); `cdiv` rounds up.
 """
 
 from __future__ import annotations
