@@ -1,7 +1,9 @@
-"""Where a target was declared, and where in the text of that call an attribute stands. Reads no file: the text is handed in.
+"""Where a target was declared, and where in the text of that call an attribute stands.
 
-A BUILD file is, as far as calls and literals go, also Python; so Python's own parser finds the place of an attribute.
-It is asked only when something is wrong.
+Reads no file: the text is handed in.
+
+A BUILD file is, as far as calls and literals go, also Python; so Python's own parser finds the place of an
+attribute. It is asked only when something is wrong.
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ from functools import lru_cache
 
 from tilebuild.diagnostics import Blame, Diagnostic, Note, Span
 
-#: Steps from a call to a value in it: an attribute's name, then list indices, dict keys and names of nested arguments.
+#: Steps from a call to a value in it: an attribute's name, then list indices, dict keys and names of nested
+#: arguments.
 ValuePath = Sequence[str | int]
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One call on the way to a declaration: in which file and line, inside which function, and the text of that file."""
+    """One call on the way to a declaration: in which file and line, inside which function, and the text of
+    that file.
+    """
 
     path: str
     line: int
@@ -30,7 +35,9 @@ class Frame:
 
 @dataclass(frozen=True)
 class CallSite:
-    """The calls that led to a declaration of `rule`, outermost first: the BUILD file, then the macros it used."""
+    """The calls that led to a declaration of `rule`, outermost first: the BUILD file, then the macros it
+    used.
+    """
 
     rule: str
     frames: tuple[Frame, ...]
@@ -40,7 +47,7 @@ class CallSite:
         """The call in the BUILD file."""
         frame = self.frames[0]
         name = self.rule if len(self.frames) == 1 else self.frames[1].function
-        line = frame.text.splitlines()[frame.line - 1] if frame.text else ""
+        line = _line(frame.text, frame.line)
         match = re.search(rf"\b{re.escape(name)}\s*\(", line)
         column = (match.start() if match else len(line) - len(line.lstrip())) + 1
         return Span(frame.path, frame.line, column, column + len(name) if match else 0)
@@ -48,7 +55,9 @@ class CallSite:
     def diagnostic(
         self, fact: str, path: ValuePath = (), help: str = "", words: Collection[str] = ()
     ) -> Diagnostic:
-        """A problem with the value at `path` of the declaring call, there with a string literal out of `words`."""
+        """A problem with the value at `path` of the declaring call, there with a string literal out of
+        `words`.
+        """
         span = self._locate(path, words)
         source = next((f.text for f in self.frames if f.path == span.path), "").splitlines()
         notes = []
@@ -59,6 +68,10 @@ class CallSite:
                     notes.append(_frame_note(frame, called))
         return Diagnostic(fact, Blame.BUILD_FILE, span, help=help, notes=tuple(notes)).with_source(source)
 
+    def note(self, message: str) -> Note:
+        """A pointer to the call in the BUILD file, for an error elsewhere."""
+        return Note(message, self.span, _line(self.frames[0].text, self.span.line))
+
     def _locate(self, path: ValuePath, words: Collection[str]) -> Span:
         """The innermost frame whose text shows the value."""
         for index in range(len(self.frames) - 1, -1, -1):
@@ -67,15 +80,15 @@ class CallSite:
             call = _find_call(frame, name)
             if call is None:
                 continue
-            node = _walk(call, path)
+            node: ast.AST | None = _walk(call, path)
             if words:
                 node = _find_literal(node, words) or (None if index else _find_literal(call, words))
             elif path and node is call.func and index:
                 node = None
             if node is not None:
                 return _span(frame, node)
-        if words and (node := _find_literal(_tree(self.frames[0].text), words)):
-            return _span(self.frames[0], node)
+        if words and (literal := _find_literal(_tree(self.frames[0].text), words)):
+            return _span(self.frames[0], literal)
         if words:
             return self._locate(path, ())
         return self.span
@@ -83,8 +96,12 @@ class CallSite:
 
 def _frame_note(frame: Frame, span: Span) -> Note:
     where = "in the BUILD file" if frame.function == "<module>" else f"in macro {frame.function!r}"
-    line = frame.text.splitlines()[frame.line - 1] if frame.text else ""
-    return Note(f"called here, {where}", span, line)
+    return Note(f"called here, {where}", span, _line(frame.text, frame.line))
+
+
+def _line(text: str, number: int) -> str:
+    lines = text.splitlines()
+    return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 @lru_cache(maxsize=16)
@@ -111,7 +128,9 @@ def _called_name(call: ast.Call) -> str:
 
 
 def _walk(call: ast.Call, path: ValuePath) -> ast.AST:
-    """The node at the end of `path`, or the last one on the way that the text shows; the called name if there is none."""
+    """The node at the end of `path`, or the last one on the way that the text shows; the called name if
+    there is none.
+    """
     node: ast.AST = call
     for step in path:
         below = _child(node, step)
@@ -145,7 +164,7 @@ def _span(frame: Frame, node: ast.AST) -> Span:
     """The place of a node; of a keyword argument, its name if the value spans lines."""
     line, column = getattr(node, "lineno", frame.line), getattr(node, "col_offset", 0)
     end_line, end = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", 0)
-    text = frame.text.splitlines()[line - 1]
+    text = _line(frame.text, line)
     if end_line != line:
         end = column + len(node.arg) if isinstance(node, ast.keyword) and node.arg else 0
     start, stop = (len(text.encode()[:offset].decode(errors="ignore")) for offset in (column, end))

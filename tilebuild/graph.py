@@ -1,7 +1,7 @@
 """Questions about directed graphs: reachability, order, paths, cycles. Knows nothing of what the nodes are.
 
-A graph is given by `successors`, a function from a node to its neighbours in a stable order; every answer is stable too.
-None of the functions recurse, so that the depth of a graph does not matter.
+A graph is given by `successors`, a function from a node to its neighbours in a stable order; every answer is
+stable too. None of the functions recurse, so that the depth of a graph does not matter.
 """
 
 from __future__ import annotations

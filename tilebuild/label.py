@@ -1,7 +1,7 @@
 """Names of targets, `//package:name`, and patterns over them. Knows neither files nor what a target is.
 
-The rules are Bazel's. `@tilebuild`, the standard rules, is the only other repository. A malformed name raises `LabelError`,
-which has no place in a file; whoever knows where the text was written makes it a diagnostic.
+The rules are Bazel's. `@tilebuild`, the standard rules, is the only other repository. A malformed name raises
+`LabelError`, which has no place in a file; whoever knows where the text was written makes it a diagnostic.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class LabelError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Label:
-    """The name of a target or file. Subclasses (see `tilebuild.rule`) say what a label is used for; they compare equal."""
+    """The name of a target or file.
+
+    Subclasses (see `tilebuild.rule`) say what a label is used for; they compare equal.
+    """
 
     package: str
     name: str
@@ -133,14 +136,18 @@ def check_package(package: str, text: str) -> None:
     if "//" in package:
         raise LabelError(f"invalid package name '{package}' in '{text}': package names may not contain '//'")
     if package.startswith("/"):
-        raise LabelError(f"invalid package name '{package}' in '{text}': package names may not start with '/'")
+        raise LabelError(
+            f"invalid package name '{package}' in '{text}': package names may not start with '/'"
+        )
     if package.endswith("/"):
         raise LabelError(
             f"invalid package name '{package}' in '{text}': package names may not end with '/'",
             f"did you mean '{text.replace(package, package.rstrip('/'), 1)}'?",
         )
     if bad := _PACKAGE_CHARACTERS.search(package):
-        raise LabelError(f"invalid package name '{package}' in '{text}': character {bad.group()!r} is not allowed")
+        raise LabelError(
+            f"invalid package name '{package}' in '{text}': character {bad.group()!r} is not allowed"
+        )
     if any(set(segment) == {"."} for segment in package.split("/")):
         raise LabelError(f"invalid package name '{package}' in '{text}': a segment consists of dots only")
 
@@ -150,7 +157,9 @@ def check_name(name: str, text: str) -> None:
     if not name:
         raise LabelError(f"invalid target name in '{text}': the name is empty")
     if bad := _NAME_CHARACTERS.search(name):
-        raise LabelError(f"invalid target name '{name}' in '{text}': character {bad.group()!r} is not allowed")
+        raise LabelError(
+            f"invalid target name '{name}' in '{text}': character {bad.group()!r} is not allowed"
+        )
     if name.startswith("/"):
         raise LabelError(f"invalid target name '{name}' in '{text}': target names may not start with '/'")
     if name.endswith("/"):
@@ -173,8 +182,9 @@ def check_name(name: str, text: str) -> None:
 class Pattern:
     """A set of targets, as written on a command line or in a query.
 
-    `kind` says how to read the rest: `target` is one target; `package` is all of one package; `recursive` is all of
-    `package` and below; `path` is a relative path without a colon, whose longest prefix that is a package counts.
+    `kind` says how to read the rest: `target` is one target; `package` is all of one package; `recursive` is
+    all of `package` and below; `path` is a relative path without a colon, whose longest prefix that is a
+    package counts.
     """
 
     text: str
@@ -195,7 +205,10 @@ class Pattern:
 
 
 def parse_pattern(text: str, cwd: str = "", span: Span | None = None) -> Pattern:
-    """Reads a target pattern; `cwd` is the current folder relative to the workspace. Raises DiagnosticError."""
+    """Reads a target pattern; `cwd` is the current folder relative to the workspace.
+
+    Raises DiagnosticError.
+    """
     try:
         return _parse_pattern(text, cwd)
     except LabelError as error:

@@ -1,7 +1,7 @@
 """What a rule is, and all that its author may use. Knows neither BUILD files nor how actions run.
 
-A rule is a value: a pydantic model of its attributes and one pure function from a `RuleContext` to `Providers`. The
-function declares outputs and actions on the context; its test compares lists of actions.
+A rule is a value: a pydantic model of its attributes and one pure function from a `RuleContext` to
+`Providers`. The function declares outputs and actions on the context; its test compares lists of actions.
 
     class Attributes(BaseModel):
         srcs: list[Label] = []
@@ -20,7 +20,7 @@ from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, overload
 from pydantic import BaseModel
 
 from tilebuild.action import Action, Artifact, Tool
-from tilebuild.call_site import CallSite, ValuePath
+from tilebuild.call_site import CallSite
 from tilebuild.diagnostics import DiagnosticError, did_you_mean
 from tilebuild.label import Label
 from tilebuild.settings import Settings
@@ -61,11 +61,14 @@ class Output(Label):
 
 @dataclass(frozen=True)
 class Distribution:
-    """Files of an installed Python distribution: those matching a pattern of `include` and none of `exclude`."""
+    """Files of an installed Python distribution: those matching a pattern of `include` and none of
+    `exclude`.
+    """
 
     name: str
     include: tuple[str, ...]
     exclude: tuple[str, ...] = ()
+    version: str = ""  # the only one that is right; empty: any
 
 
 class Providers:
@@ -93,7 +96,9 @@ class Providers:
 
 @dataclass(frozen=True)
 class Derived:
-    """A further target that a target declares: `<target>.<name>`, with the same attributes and a function of its own."""
+    """A further target that a target declares: `<target>.<name>`, with the same attributes and a function
+    of its own.
+    """
 
     name: str
     kind: str
@@ -104,7 +109,10 @@ class Derived:
 
 @dataclass(frozen=True)
 class Rule:
-    """A kind of target. `name` is how BUILD files call it; `digest` stands for the text of its file and all it loads."""
+    """A kind of target.
+
+    `name` is how BUILD files call it; `digest` stands for the text of its file and all it loads.
+    """
 
     name: str
     attributes: type[BaseModel]
@@ -125,7 +133,8 @@ def rule(
 ) -> Callable[[Callable[[RuleContext[Attributes]], Providers]], Rule]:
     """Makes a rule of a function; the function's name is the rule's, its docstring the rule's documentation.
 
-    `derived` lists further targets; `distribution` names an installed distribution whose files become `ctx.external`.
+    `derived` lists further targets; `distribution` names an installed distribution whose files become
+    `ctx.external`.
     """
 
     def decorate(function: Callable[[RuleContext[Attributes]], Providers]) -> Rule:
@@ -137,7 +146,9 @@ def rule(
 
 @dataclass(frozen=True)
 class Dependency:
-    """What a rule sees of a target that it names: what it is, what it provides and, of a data file, its content."""
+    """What a rule sees of a target that it names: what it is, what it provides and, of a data file, its
+    content.
+    """
 
     kind: str
     providers: Providers
@@ -146,7 +157,10 @@ class Dependency:
 
 @dataclass
 class RuleContext(Generic[Attributes]):
-    """One target, seen by the function of its rule. All that a rule may ask for or declare goes through here."""
+    """One target, seen by the function of its rule.
+
+    All that a rule may ask for or declare goes through here.
+    """
 
     label: Label
     attr: Attributes
@@ -171,7 +185,9 @@ class RuleContext(Generic[Attributes]):
     @overload
     def provider(self, label: Label, key: type[Value]) -> Value: ...
     def provider(self, label: Label, key: str | type[Any]) -> Any:
-        """The value that a target provides under a name, or under the name of a class; an error if it does not."""
+        """The value that a target provides under a name, or under the name of a class; an error if it does
+        not.
+        """
         value = self.find(label, key)
         if value is None:
             name = key if isinstance(key, str) else key.__name__
@@ -187,6 +203,10 @@ class RuleContext(Generic[Attributes]):
     def find(self, label: Label, key: str | type[Any]) -> Any:
         """As `provider`, but None if the target does not provide it."""
         return self._dependency(label).providers.get(key if isinstance(key, str) else key.__name__)
+
+    def providers(self, label: Label) -> Providers:
+        """All that a target provides."""
+        return self._dependency(label).providers
 
     def files(self, labels: Label | Iterable[Label]) -> tuple[Artifact, ...]:
         """The files of targets, each once, in order."""
@@ -251,8 +271,8 @@ class RuleContext(Generic[Attributes]):
     ) -> Action:
         """Declares one command; see `tilebuild.action.Action`. `argv` begins with its tool.
 
-        A file is given as an artifact, whose name inside the action is then its path, or as (local name, artifact).
-        An artifact in `argv` stands for its local name and must be among inputs or outputs.
+        A file is given as an artifact, whose name inside the action is then its path, or as (local name,
+        artifact). An artifact in `argv` stands for its local name and must be among inputs or outputs.
         """
         if not argv or not isinstance(argv[0], Tool):
             self.fail(f"action {mnemonic}: argv must begin with a tool, ctx.tool(...)")
@@ -292,7 +312,9 @@ class RuleContext(Generic[Attributes]):
         seen: dict[str, Artifact | None] = dict.fromkeys(inline)
         for local, artifact in files:
             if local in seen:
-                self.fail(f"action {mnemonic}: two files have the local name '{local}': {seen[local]}, {artifact}")
+                self.fail(
+                    f"action {mnemonic}: two files have the local name '{local}': {seen[local]}, {artifact}"
+                )
             seen[local] = artifact
 
     # What went wrong
@@ -300,7 +322,8 @@ class RuleContext(Generic[Attributes]):
     def fail(self, fact: str, *path: str | int, help: str = "", label: Label | None = None) -> NoReturn:
         """Ends the analysis of this target with an error at an attribute.
 
-        `path` is the attribute's name, then indices, keys and names of nested arguments; `label` is the label at fault.
+        `path` is the attribute's name, then indices, keys and names of nested arguments; `label` is the label
+        at fault.
         """
         words = label.spellings(self.label.package) if label else ()
         raise DiagnosticError(self.call_site.diagnostic(f"{self.label}: {fact}", path, help, words))

@@ -59,7 +59,9 @@ class CacheSettings(_Table):
     """The cache on this machine."""
 
     directory: str = Field("", description="folder of the cache; empty: tilebuild in the user's cache folder")
-    limit: Annotated[str, AfterValidator(_size)] = Field("20GB", description="size above which old entries go")
+    limit: Annotated[str, AfterValidator(_size)] = Field(
+        "20GB", description="size above which old entries go"
+    )
 
     @property
     def limit_bytes(self) -> int:
@@ -71,14 +73,18 @@ class GateSettings(_Table):
 
     evidence: Evidence = Field("same-machine-code", description="weakest evidence that passes")
     speed: float = Field(0.95, gt=0, description="least speed relative to Python, geometric mean")
-    row_floor: float = Field(0.90, gt=0, description="least speed relative to Python of any one configuration")
+    row_floor: float = Field(
+        0.90, gt=0, description="least speed relative to Python of any one configuration"
+    )
 
 
 class Settings(_Table):
     """All settings of a workspace."""
 
     architectures: tuple[Annotated[str, AfterValidator(_architecture)], ...] = Field(
-        ("sm_90", "sm_100", "sm_120"), min_length=1, description="GPU architectures that every port is built for"
+        ("sm_90", "sm_100", "sm_120"),
+        min_length=1,
+        description="GPU architectures that every port is built for",
     )
     jobs: int = Field(0, ge=0, description="actions that run at once; 0: one per core")
     output: str = Field("tilebuild-out", min_length=1, description="folder of outputs, relative to the root")
@@ -195,7 +201,13 @@ def _diagnostic(error: Any, path: str, text: str) -> Diagnostic:
     else:
         fact = f"setting '{dotted}': {error['msg'].removeprefix('Value error, ')}"
         help = ""
-    key = str(error["loc"][0] if len(error["loc"]) == 1 else error["loc"][-1] if isinstance(error["loc"][-1], str) else error["loc"][0])
+    key = str(
+        error["loc"][0]
+        if len(error["loc"]) == 1
+        else error["loc"][-1]
+        if isinstance(error["loc"][-1], str)
+        else error["loc"][0]
+    )
     for number, line in enumerate(lines, 1):
         if match := re.match(rf"\s*\[?({re.escape(key)})\b", line):
             span = Span(path, number, match.start(1) + 1, match.end(1) + 1)

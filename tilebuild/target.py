@@ -27,8 +27,8 @@ PRIVATE = "//visibility:private"
 class Target:
     """A rule's target, a file, or a package group; `kind` is what `query --output=label_kind` shows.
 
-    `attributes` are as written, with labels as text; `attr` is the checked model of them. `parent` is the target that
-    writes a generated file or declares a derived target.
+    `attributes` are as written, with labels as text; `attr` is the checked model of them. `parent` is the
+    target that writes a generated file or declares a derived target.
     """
 
     label: Label
@@ -62,7 +62,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Package:
-    """One BUILD file. `targets` are in the order of declaration, files included; `loads` are labels of loaded files."""
+    """One BUILD file.
+
+    `targets` are in the order of declaration, files included; `loads` are labels of loaded files.
+    """
 
     name: str
     build_file: Label
@@ -72,7 +75,10 @@ class Package:
 
 @dataclass(frozen=True)
 class TargetGraph:
-    """All targets of all loaded packages. An edge may lead to a target that is not loaded when nothing asked for it."""
+    """All targets of all loaded packages.
+
+    An edge may lead to a target that is not loaded when nothing asked for it.
+    """
 
     targets: Mapping[Label, Target]
     packages: Mapping[str, Package]
@@ -86,7 +92,10 @@ class TargetGraph:
         return target.deps if target else ()
 
     def expand(self, pattern: Pattern) -> list[Label]:
-        """The targets that a pattern names, sorted if it is a wildcard. Raises DiagnosticError if it names none."""
+        """The targets that a pattern names, sorted if it is a wildcard.
+
+        Raises DiagnosticError if it names none.
+        """
         if pattern.kind == "path":
             return [self._at_path(pattern)]
         if pattern.kind == "package":
@@ -106,7 +115,9 @@ class TargetGraph:
         )
 
     def tests(self, labels: Iterable[Label]) -> list[Label]:
-        """The tests among targets, each once: suites are replaced by their tests, derived tests come with their target."""
+        """The tests among targets, each once: suites are replaced by their tests, derived tests come with
+        their target.
+        """
         found: dict[Label, None] = {}
         self._collect_tests(labels, found, set())
         return list(found)
@@ -150,15 +161,18 @@ class TargetGraph:
             help = did_you_mean(label.package, self.packages)
             return Diagnostic(f"no package '{label.package}'", Blame.BUILD_FILE, span, help=help)
         return Diagnostic(
-            f"no target '{label}': '{label.name}' is not declared in {package.build_file.path}, and no such file exists",
+            f"no target '{label}': {package.build_file.path} declares no '{label.name}', nor is it a file",
             Blame.BUILD_FILE,
             span,
-            help=did_you_mean(label.name, [t.name for t in package.targets]) or _declared_names(package, self.targets),
+            help=did_you_mean(label.name, [t.name for t in package.targets])
+            or _declared_names(package, self.targets),
         )
 
 
 def matches_tags(tags: Iterable[str], wanted: Iterable[str]) -> bool:
-    """Whether tags hold one of the positive entries of `wanted`, if there are any, and none of its `-negative` ones."""
+    """Whether tags hold one of the positive entries of `wanted`, if there are any, and none of its
+    `-negative` ones.
+    """
     have = set(tags)
     positive = {tag.removeprefix("+") for tag in wanted if not tag.startswith("-")}
     negative = {tag[1:] for tag in wanted if tag.startswith("-")}
@@ -173,7 +187,9 @@ def _declared_names(package: Package, targets: Mapping[Label, Target]) -> str:
 
 def _nothing(pattern: Pattern, packages: Mapping[str, Package]) -> DiagnosticError:
     if pattern.kind == "recursive":
-        fact = f"no packages below '{pattern.package}'" if pattern.package else "the workspace has no BUILD file"
+        fact = (
+            f"no packages below '{pattern.package}'" if pattern.package else "the workspace has no BUILD file"
+        )
     elif pattern.kind == "path":
         fact = f"'{pattern.text}' is neither a package nor a file of one"
     else:

@@ -29,7 +29,9 @@ class Workspace:
         return (self.root if artifact.source else self.output) / artifact.path
 
     def folder(self, cwd: Path) -> str:
-        """The current folder relative to the root, as patterns need it; the root itself is the empty string."""
+        """The current folder relative to the root, as patterns need it; the root itself is the empty
+        string.
+        """
         try:
             relative = cwd.resolve().relative_to(self.root)
         except ValueError:

@@ -1,0 +1,17 @@
+"""A name for several tests."""
+
+from pydantic import BaseModel
+
+from tilebuild.rule import Label, Providers, RuleContext, rule
+
+
+class Attributes(BaseModel):
+    tests: list[Label] = []
+
+
+@rule(attributes=Attributes)
+def test_suite(ctx: RuleContext[Attributes]) -> Providers:
+    """The tests of `tests` that have a tag of `tags` and none of its `-negative` ones; without `tests`,
+    those of the package.
+    """
+    return Providers(files=ctx.files(ctx.attr.tests))
