@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -26,8 +24,9 @@ from typing import Any, NoReturn
 import cuda.tile as ct
 from cuda.tile._exception import Loc, TileError, TileTypeError
 
-from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Note, Span, did_you_mean
+from tilebuild.diagnostics import Blame, Diagnostic, Note, Span, did_you_mean
 from tilebuild.signature import Signature
+from tilebuild.tileir.disassemble import disassemble
 from tilebuild.tools import protocol
 from tilebuild.tools.frontend import compiler, problems, signatures
 from tilebuild.tools.frontend.sources import Sources, StandIn, refusing_reads, stand_in_name
@@ -110,9 +109,13 @@ def _check_arity(sources: Sources, kernel: Any, signature: Signature) -> None:
     given = len(signature.parameters)
     if len(names) != given:
         function = kernel._pyfunc
-        fact = f"kernel `{function.__name__}` takes {len(names)} arguments ({', '.join(names)}), the launch gives {given}"
+        fact = f"kernel `{function.__name__}` takes {len(names)} arguments, the launch gives {given}"
         span, text = problems.place_of_function(function, sources)
-        raise _Refused(Diagnostic(fact, Blame.BUILD_FILE, notes=(Note("the kernel", span, text),)))
+        raise _Refused(
+            Diagnostic(
+                fact, Blame.BUILD_FILE, notes=(Note(f"its parameters are {', '.join(names)}", span, text),)
+            )
+        )
 
 
 def _hint(value: Any) -> Any:
@@ -150,7 +153,7 @@ def _write_compiled(
     out: Path, sources: Sources, compiled: compiler.Compiled, names: Sequence[str], signature: Signature
 ) -> None:
     (out / "kernel.tilebc").write_bytes(compiled.bytecode)
-    (out / "kernel.tileir").write_text(disassemble(compiled.bytecode))
+    (out / "kernel.tileir").write_text(disassemble(compiled.bytecode, protocol.tool_path("tileirdisasm")))
     _write_json(out / "status.json", {"ok": True})
     _write_json(out / "names.json", _names(sources, compiled.record, signatures.flat_names(names, signature)))
 
@@ -191,18 +194,6 @@ def _location(place: Loc, sources: Sources) -> tuple[Any, ...] | None:
         callers.append((sources.relative(caller.filename), caller.line, caller.col + 1))
         caller = caller.call_site
     return (sources.relative(place.filename), place.line, place.col + 1, *callers)
-
-
-def disassemble(bytecode: bytes) -> str:
-    """The text of byte code, as `tileirdisasm` prints it."""
-    with tempfile.NamedTemporaryFile(suffix=".tilebc") as file:
-        file.write(bytecode)
-        file.flush()
-        done = subprocess.run([protocol.tool_path("tileirdisasm"), file.name], capture_output=True, text=True)
-    if done.returncode != 0:
-        fact = f"tileirdisasm failed with status {done.returncode}: {done.stderr.strip()}"
-        raise DiagnosticError(Diagnostic(fact, Blame.TOOLCHAIN))
-    return done.stdout
 
 
 def _write_json(path: Path, data: Any) -> None:

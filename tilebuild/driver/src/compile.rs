@@ -52,9 +52,8 @@ pub fn compile(text: &str, instance: &Instance, arch: &str) -> Result<Compiled, 
         .target(arch)
         .compile()?;
     let counts = artifacts.check_counts();
-    let checks =
-        Checks { discharged: counts.discharged, hoisted: counts.hoisted, in_place: counts.in_place };
-    let launch_checks = artifacts.launch_checks().iter().map(|check| format!("{check:?}")).collect();
+    let checks = Checks { discharged: counts.discharged, hoisted: counts.hoisted, in_place: counts.in_place };
+    let launch_checks = artifacts.launch_checks().iter().map(|check| format!("{:?}", check.predicate)).collect();
     let mut module = artifacts.into_module();
     let locations = locations::take(&mut module);
     let (bytecode, _) = serialize_tile_ir_bytecode_for_version(&module, VERSION)?;

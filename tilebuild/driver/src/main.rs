@@ -100,22 +100,16 @@ fn run() -> Result<(), String> {
 /// Compiles in a thread of its own: for its stack, and because the compiler panics on some wrong programs.
 fn compile_apart(text: String, instance: Instance, arch: String) -> Result<Compiled, Failure> {
     std::panic::set_hook(Box::new(|_| {})); // the message reaches the result instead of standard error
-    let thread = thread::Builder::new()
-        .stack_size(STACK_BYTES)
-        .spawn(move || compile::compile(&text, &instance, &arch));
+    let thread =
+        thread::Builder::new().stack_size(STACK_BYTES).spawn(move || compile::compile(&text, &instance, &arch));
     let joined = match thread {
         Ok(handle) => handle.join(),
         Err(error) => return Err(Failure::unlocated(format!("no thread for the compiler: {error}"))),
     };
     joined.unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<String>()
-            .cloned()
-            .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-        Err(Failure::unlocated(format!(
-            "the cutile compiler panicked: {}",
-            text.as_deref().unwrap_or("no message")
-        )))
+        let text =
+            panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        Err(Failure::unlocated(format!("the cutile compiler panicked: {}", text.as_deref().unwrap_or("no message"))))
     })
 }
 
@@ -128,10 +122,8 @@ fn arguments() -> Result<Arguments, String> {
             println!("{USAGE}");
             std::process::exit(0);
         }
-        let index = NAMES
-            .iter()
-            .position(|known| *known == name)
-            .ok_or_else(|| format!("unknown argument {name}\n{USAGE}"))?;
+        let index =
+            NAMES.iter().position(|known| *known == name).ok_or_else(|| format!("unknown argument {name}\n{USAGE}"))?;
         values[index] = Some(rest.next().ok_or_else(|| format!("{name} needs a value\n{USAGE}"))?);
     }
     let [Some(port), Some(instance), Some(arch), Some(bytecode), Some(result)] = values else {

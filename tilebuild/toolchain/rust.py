@@ -1,0 +1,224 @@
+"""Finds the Rust toolchain and says how cargo is run: one environment, one target folder, one set of compiled
+dependencies for the driver and for every checked port.
+
+Machine paths stay out of keys: the driver is known by its sources, its lock file, the compiler's own
+description of itself and the CUDA headers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from tilebuild.action import Tool
+from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
+from tilebuild.toolchain import wheels
+from tilebuild.toolchain.memory import cache_folder, memory, write_atomically
+
+MINIMUM = (1, 89)
+INSTALL_RUST = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y"
+INSTALL_COMPONENTS = "rustup component add clippy rustfmt"
+INSTALL_C_COMPILER = "sudo apt-get install -y gcc libc6-dev"
+SOURCES = Path(__file__).resolve().parents[1] / "driver"
+DRIVER = "tilebuild-driver"
+CARGO_FILE = "cargo.json"
+#: What a download may need from the caller's environment.
+_NETWORK = (
+    *("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "ALL_PROXY"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "CARGO_HTTP_CAINFO", "CARGO_HTTP_PROXY"),
+)
+
+
+@dataclass(frozen=True)
+class Rust:
+    """One Rust toolchain: its programs, called directly and not through rustup."""
+
+    rustc: Path
+    cargo: Path
+    clippy_driver: Path
+    rustfmt: Path
+    version: tuple[int, int]
+    description: str  # `rustc -vV`
+
+
+def driver() -> Tool:
+    """The path holds the program once BuildDriver has run, see `tilebuild/tools/build_driver.py`."""
+    return Tool("driver", _digest(), path=str(_folder() / DRIVER))
+
+
+def cargo() -> Tool:
+    """The path is a JSON file: programs, environment and target folder, see `tilebuild/tools/cargo.py`."""
+    return Tool("cargo", _dependencies_digest(), path=str(_folder() / CARGO_FILE))
+
+
+def rustfmt() -> Tool:
+    found = toolchain()
+    return Tool(
+        "rustfmt", sha256(f"rustfmt {found.description}".encode()).hexdigest(), path=str(found.rustfmt)
+    )
+
+
+@cache
+def toolchain() -> Rust:
+    """The toolchain that `rustc` on the PATH stands for. Raises DiagnosticError when it is absent, old or
+    incomplete."""
+    proxy = shutil.which("rustc") or shutil.which("rustc", path=os.path.expanduser("~/.cargo/bin"))
+    if proxy is None:
+        raise DiagnosticError(
+            Diagnostic(
+                "Rust is not installed: there is no `rustc` on the PATH", Blame.TOOLCHAIN, help=INSTALL_RUST
+            )
+        )
+    description = _ask(proxy, "-vV")
+    folder = Path(_ask(proxy, "--print", "sysroot").strip()) / "bin"
+    found = re.search(r"^release: (\d+)\.(\d+)", description, re.MULTILINE)
+    version = (int(found[1]), int(found[2])) if found else (0, 0)
+    if version < MINIMUM:
+        fact = f"Rust {version[0]}.{version[1]} is too old; {MINIMUM[0]}.{MINIMUM[1]} or newer is needed"
+        raise DiagnosticError(Diagnostic(fact, Blame.TOOLCHAIN, help="rustup update stable"))
+    return Rust(
+        folder / "rustc",
+        _program("cargo", folder, INSTALL_RUST),
+        _program("clippy-driver", folder, INSTALL_COMPONENTS),
+        _program("rustfmt", folder, INSTALL_COMPONENTS),
+        version,
+        description,
+    )
+
+
+def c_compiler() -> Path:
+    """The C compiler that links Rust programs and whose headers libclang borrows."""
+    for name in ("cc", "gcc", "clang"):
+        if path := shutil.which(name):
+            return Path(path)
+    raise DiagnosticError(
+        Diagnostic("there is no C compiler on the PATH", Blame.TOOLCHAIN, help=INSTALL_C_COMPILER)
+    )
+
+
+def resource_headers() -> Path:
+    """The folder with `stddef.h`: libclang's wheel brings none of its own."""
+    compiler = c_compiler()
+    for question in (["-print-file-name=include"], ["-print-resource-dir"]):
+        answer = subprocess.run([compiler, *question], capture_output=True, text=True).stdout.strip()
+        for folder in (Path(answer), Path(answer) / "include"):
+            if (folder / "stddef.h").is_file():
+                return folder.resolve()
+    fact = f"{compiler} does not say where its own headers (stddef.h) are"
+    raise DiagnosticError(Diagnostic(fact, Blame.TOOLCHAIN, help=INSTALL_C_COMPILER))
+
+
+def target_folder() -> Path:
+    """Cargo's own cache: one per compiler, lock file and profile."""
+    if chosen := os.environ.get("TILEBUILD_CARGO_TARGET"):
+        return Path(chosen).absolute()
+    return cache_folder() / "cargo" / _dependencies_digest()[:16]
+
+
+def cargo_home() -> Path:
+    return Path(os.environ.get("CARGO_HOME") or os.path.expanduser("~/.cargo")).absolute()
+
+
+def cargo_environment() -> dict[str, str]:
+    """All that cargo and what it runs may see. Every value is stable on one machine: another one rebuilds
+    dependencies."""
+    compiler = c_compiler()
+    return {
+        "PATH": os.pathsep.join(dict.fromkeys([str(compiler.parent), "/usr/local/bin", "/usr/bin", "/bin"])),
+        "HOME": os.path.expanduser("~"),
+        "CARGO_HOME": str(cargo_home()),
+        "CARGO_TARGET_DIR": str(target_folder()),
+        "RUSTC": str(toolchain().rustc),
+        "CUDA_TOOLKIT_PATH": str(_toolkit_folder()),
+        "LIBCLANG_PATH": str(wheels.libclang_folder()),
+        "BINDGEN_EXTRA_CLANG_ARGS": f"-I{resource_headers()}",
+    }
+
+
+def lock_file() -> Path:
+    return SOURCES / "Cargo.lock"
+
+
+@cache
+def _folder() -> Path:
+    """The driver's folder in the user's cache, with the file that says how to run cargo."""
+    found = toolchain()
+    folder = cache_folder() / "driver" / _digest()[:16]
+    description = {
+        "cargo": str(found.cargo),
+        "clippy_driver": str(found.clippy_driver),
+        "rustfmt": str(found.rustfmt),
+        "sources": str(SOURCES),
+        "target": str(target_folder()),
+        "driver": str(folder / DRIVER),
+        "digest": _digest(),
+        "environment": cargo_environment(),
+        "network": {name: os.environ[name] for name in _NETWORK if name in os.environ},
+    }
+    text = json.dumps(description, indent=2).encode()
+    file = folder / CARGO_FILE
+    if not file.is_file() or file.read_bytes() != text:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, text)
+    return folder
+
+
+@cache
+def _toolkit_folder() -> Path:
+    """A folder that looks like a CUDA toolkit and has the same path for equal headers, wherever the wheels
+    lie."""
+    folder = cache_folder() / "toolkit" / wheels.headers_digest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, target in (("include", wheels.include_folder()), ("bin", wheels.binary_folder())):
+        link = folder / name
+        if not link.is_symlink() or os.readlink(link) != str(target):
+            fresh = folder / f"{name}.{os.getpid()}"
+            fresh.symlink_to(target)
+            os.replace(fresh, link)
+    return folder
+
+
+@cache
+def _digest() -> str:
+    state = sha256(_dependencies_digest().encode())
+    for path in sorted([*SOURCES.glob("*.toml"), *(SOURCES / "src").rglob("*.rs")]):
+        state.update(f"{path.relative_to(SOURCES)} {memory.digest(path)}\n".encode())
+    return state.hexdigest()
+
+
+@cache
+def _dependencies_digest() -> str:
+    """Of what cargo compiles once for all: manifest and lock file, the compiler, CUDA's headers."""
+    parts = (
+        toolchain().description,
+        memory.digest(SOURCES / "Cargo.toml"),
+        memory.digest(lock_file()),
+        wheels.headers_digest(),
+    )
+    return sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _ask(program: str, *arguments: str) -> str:
+    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    if done.returncode != 0:
+        fact = f"`{program} {' '.join(arguments)}` failed: {done.stderr.strip() or done.stdout.strip()}"
+        raise DiagnosticError(Diagnostic(fact, Blame.TOOLCHAIN, help="rustup default stable"))
+    return done.stdout
+
+
+def _program(name: str, folder: Path, install: str) -> Path:
+    """A program of the toolchain; a distribution's package may put it elsewhere on the PATH."""
+    beside = folder / name
+    found = beside if beside.is_file() else shutil.which(name)
+    if found is None:
+        raise DiagnosticError(
+            Diagnostic(f"the Rust toolchain has no `{name}`", Blame.TOOLCHAIN, help=install)
+        )
+    return Path(found)
