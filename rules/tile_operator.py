@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field
-from tilebuild.rungs import RUNGS
 
 from tilebuild.action import Artifact
 from tilebuild.case import Case, CaseError, read_case
 from tilebuild.providers import Compiled, Library, Port, PortedInstance, PortedKernel
 from tilebuild.rule import DataFile, Derived, Label, Providers, RuleContext, SourceFile, rule
 from tilebuild.signature import Signature
+from tilebuild.translator.rungs import RUNGS
 from tilebuild.verdict import EVIDENCE
 
 
@@ -83,7 +83,7 @@ def _cpu_test(ctx: RuleContext[Attributes]) -> Providers:
     """`:name.cpu_test`: the operator's cases on the CPU."""
     assert ctx.parent is not None
     port: Port = ctx.parent["Port"]
-    verdict = _summarize(ctx, str(ctx.label), port, ctx.parent["CpuTests"])
+    verdict = _summarize(ctx, "verdict.json", str(ctx.label), port, ctx.parent["CpuTests"])
     return Providers(files=[verdict], Verdict=verdict)
 
 
@@ -104,9 +104,16 @@ def tile_operator(ctx: RuleContext[Attributes]) -> Providers:
     kernels = tuple(_kernel(ctx, name, signatures) for name, signatures in _signatures(ctx, cases).items())
     port = Port(str(ctx.label), cases, kernels)
     tests = _cpu_tests(ctx, port)
-    verdict = _summarize(ctx, str(ctx.label), port, tests)
-    files = [file for kernel in kernels for file in kernel.published]
-    return Providers(files=[*files, verdict], Port=port, CpuTests=tests, Verdict=verdict)
+    published = [file for kernel in kernels for file in kernel.published]
+    compared = _summarize(ctx, "compared.json", str(ctx.label), port, [])
+    verdict = _summarize(ctx, "verdict.json", str(ctx.label), port, tests)
+    return Providers(
+        files=[*published, verdict],
+        Port=port,
+        CpuTests=tests,
+        Verdict=verdict,
+        Levels={"none": published, "compare": [*published, compared]},
+    )
 
 
 # Cases and signatures
@@ -176,13 +183,13 @@ def _kernel(ctx: RuleContext[Attributes], kernel: str, signatures: Sequence[Sign
     candidates: list[tuple[str, Artifact]] = []
     guard: Artifact | None = None
     for rung in RUNGS:
-        verdict, files, guard = _rung(ctx, kernel, rung.name, instances, python, guard)
-        judged.append((f"{rung.name}/rung.json", verdict))
+        verdict, files, guard = _rung(ctx, kernel, rung, instances, python, guard)
+        judged.append((f"{rung}/rung.json", verdict))
         candidates += files
     choice = ctx.declare_output(f"{kernel}/choice.json")
     ctx.action(
         "Choose",
-        argv=[ctx.tool("choose"), "--kernel", kernel, *(rung.name for rung in RUNGS)],
+        argv=[ctx.tool("choose"), "--kernel", kernel, *RUNGS],
         inputs=judged,
         optional=[local for local, _ in judged],
         outputs=[("choice.json", choice)],
@@ -209,8 +216,9 @@ def _python_side(ctx: RuleContext[Attributes], kernel: str, instance: Instance) 
     ctx.action(
         "PythonIr",
         argv=[
-            *[ctx.tool("python_ir"), "--source", source, "--kernel", kernel],
-            *["--signature", "signature.json", "--arch", instance.architecture],
+            ctx.tool("python_ir"),
+            *("--source", source, "--kernel", kernel),
+            *("--signature", "signature.json", "--arch", instance.architecture),
         ],
         tools=[ctx.tool("tileirdisasm")],
         inputs=sources,
@@ -409,8 +417,9 @@ def _rust_side(
     ctx.action(
         "RustIr",
         argv=[
-            *[ctx.tool("rust_ir"), "--port", "port.rs", "--instances", "instances.json"],
-            *["--instance", instance.key, "--arch", instance.architecture],
+            ctx.tool("rust_ir"),
+            *("--port", "port.rs", "--instances", "instances.json"),
+            *("--instance", instance.key, "--arch", instance.architecture),
         ],
         tools=[ctx.tool("driver"), ctx.tool("tileirdisasm")],
         inputs=[("port.rs", port), ("map.json", lines), ("instances.json", translation)],
@@ -565,14 +574,15 @@ def _cpu_test_of(ctx: RuleContext[Attributes], case: Case, kernels: Mapping[str,
 
 
 def _summarize(
-    ctx: RuleContext[Attributes], target: str, port: Port, tests: Sequence[tuple[str, Artifact]]
+    ctx: RuleContext[Attributes], name: str, target: str, port: Port, tests: Sequence[tuple[str, Artifact]]
 ) -> Artifact:
-    verdict = ctx.declare_output("verdict.json")
+    verdict = ctx.declare_output(name)
     kernels = [kernel.kernel for kernel in port.kernels]
     ctx.action(
         "Summarize",
         argv=[
-            *[ctx.tool("summarize"), "--target", target, "--gates", "gates.json"],
+            ctx.tool("summarize"),
+            *("--target", target, "--gates", "gates.json"),
             *(word for local, _ in tests for word in ("--cpu-test", f"cpu_test/{local}")),
             *kernels,
         ],
