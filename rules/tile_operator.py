@@ -101,7 +101,10 @@ def tile_operator(ctx: RuleContext[Attributes]) -> Providers:
     if ctx.attr.gates.evidence != "same-machine-code" and not ctx.attr.gates.reason:
         ctx.fail("a gate below same-machine-code needs a reason", "gates", 'add "reason": "…" to the gates')
     cases = tuple(_cases(ctx))
-    kernels = tuple(_kernel(ctx, name, signatures) for name, signatures in _signatures(ctx, cases).items())
+    driver = _driver(ctx)
+    kernels = tuple(
+        _kernel(ctx, name, signatures, driver) for name, signatures in _signatures(ctx, cases).items()
+    )
     port = Port(str(ctx.label), cases, kernels)
     tests = _cpu_tests(ctx, port)
     published = [file for kernel in kernels for file in kernel.published]
@@ -176,14 +179,31 @@ def _read_signature_file(ctx: RuleContext[Attributes], file: DataFile) -> Iterat
 # One kernel
 
 
-def _kernel(ctx: RuleContext[Attributes], kernel: str, signatures: Sequence[Signature]) -> PortedKernel:
+def _driver(ctx: RuleContext[Attributes]) -> Artifact:
+    """Says that the Rust driver is built; every operator declares the same action, so it runs once."""
+    built = ctx.declare_output("driver.json")
+    ctx.action(
+        "BuildDriver",
+        argv=[ctx.tool("build_driver"), "--out", "driver.json"],
+        tools=[ctx.tool("cargo")],
+        outputs=[("driver.json", built)],
+        serial="cargo",
+        timeout_s=3600.0,
+        detail="Rust driver",
+    )
+    return built
+
+
+def _kernel(
+    ctx: RuleContext[Attributes], kernel: str, signatures: Sequence[Signature], driver: Artifact
+) -> PortedKernel:
     instances = [Instance(s, architecture) for s in signatures for architecture in ctx.architectures]
     python = {i.key: _python_side(ctx, kernel, i) for i in instances}
     judged: list[tuple[str, Artifact]] = []
     candidates: list[tuple[str, Artifact]] = []
     guard: Artifact | None = None
     for rung in RUNGS:
-        verdict, files, guard = _rung(ctx, kernel, rung, instances, python, guard)
+        verdict, files, guard = _rung(ctx, kernel, rung, instances, python, driver, guard)
         judged.append((f"{rung}/rung.json", verdict))
         candidates += files
     choice = ctx.declare_output(f"{kernel}/choice.json")
@@ -300,6 +320,7 @@ def _rung(
     rung: str,
     instances: Sequence[Instance],
     python: Mapping[str, PythonSide],
+    driver: Artifact,
     guard: Artifact | None,
 ) -> tuple[Artifact, list[tuple[str, Artifact]], Artifact]:
     """Declares the actions of one rung. Returns its verdict, what to publish of it, the next rung's guard."""
@@ -314,9 +335,9 @@ def _rung(
     _translate(ctx, kernel, rung, instances, python, (port, lines, translation), guard)
     ctx.action(
         "CargoCheck",
-        argv=[ctx.tool("cargo_check"), "--port", "port.rs", "--kernel", kernel],
-        tools=[ctx.tool("driver"), ctx.tool("cargo")],
-        inputs=[("port.rs", port), ("map.json", lines)],
+        argv=[ctx.tool("cargo_check"), "--port", "port.rs", "--kernel", kernel, "--map", "map.json"],
+        tools=[ctx.tool("cargo")],
+        inputs=[("port.rs", port), ("map.json", lines), ("driver.json", driver)],
         outputs=[("check.json", check)],
         guard=guard,
         serial="cargo",
@@ -326,7 +347,7 @@ def _rung(
     compared: list[tuple[str, Artifact]] = []
     for instance in instances:
         made, comparison = _rust_side(
-            ctx, kernel, rung, instance, python[instance.key], (port, lines, translation), guard
+            ctx, kernel, rung, instance, python[instance.key], (port, lines, translation, driver), guard
         )
         files += [(f"{rung}/{instance.key}/{name}", artifact) for name, artifact in made]
         compared.append((f"{instance.key}/comparison.json", comparison))
@@ -401,7 +422,7 @@ def _rust_side(
     rung: str,
     instance: Instance,
     python: PythonSide,
-    translated: tuple[Artifact, Artifact, Artifact],
+    translated: tuple[Artifact, Artifact, Artifact, Artifact],
     guard: Artifact | None,
 ) -> tuple[list[tuple[str, Artifact]], Artifact]:
     """What is made of one instance. Returns what may be published of it, and the comparison."""
@@ -410,7 +431,7 @@ def _rust_side(
         return ctx.declare_output(f"{kernel}/{rung}/{instance.key}/{name}")
 
     detail = f"{kernel} {rung} {instance.key}"
-    port, lines, translation = translated
+    port, lines, translation, driver = translated
     byte_code, text, status, locations = (
         output(n) for n in ("kernel.tilebc", "kernel.tileir", "status.json", "locations.json")
     )
@@ -419,10 +440,15 @@ def _rust_side(
         argv=[
             ctx.tool("rust_ir"),
             *("--port", "port.rs", "--instances", "instances.json"),
-            *("--instance", instance.key, "--arch", instance.architecture),
+            *("--instance", instance.key, "--arch", instance.architecture, "--map", "map.json"),
         ],
         tools=[ctx.tool("driver"), ctx.tool("tileirdisasm")],
-        inputs=[("port.rs", port), ("map.json", lines), ("instances.json", translation)],
+        inputs=[
+            ("port.rs", port),
+            ("map.json", lines),
+            ("instances.json", translation),
+            ("driver.json", driver),
+        ],
         outputs=[
             ("kernel.tilebc", byte_code),
             ("kernel.tileir", text),
