@@ -54,7 +54,8 @@ def _disassembler() -> str:
 
 
 def compile_kernel(kernel: Any, signature: Sequence[Any], folder: Path) -> Entry:
-    """The Tile IR of a kernel. A signature item is `(dtype, rank)` for an array, `str` for a scalar, else a constant."""
+    """The Tile IR of a kernel. A signature item is `(dtype, rank)` for an array, `str` for a scalar, else
+    a constant."""
     path = folder / "kernel.tilebc"
     constraints = [_constraint(item) for item in signature]
     export_kernel(

@@ -1,7 +1,9 @@
-"""The parameters of a kernel entry from the arguments of a launch: cuTile's calling convention. Knows no case.
+"""The parameters of a kernel entry from the arguments of a launch: cuTile's calling convention. Knows no
+case.
 
-An array is its address, its lengths and its strides; a list of arrays is the address of a table with one row of 64-bit
-words for each array, and how many rows there are; a scalar is itself; a constant has no parameter.
+An array is its address, its lengths and its strides; a list of arrays is the address of a table with one
+row of 64-bit words for each array, and how many rows there are; a scalar is itself; a constant has no
+parameter.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from tilebuild.interpreter.elements import Array
 from tilebuild.interpreter.memory import Memory, Region
 from tilebuild.tileir.tree import Element, Entry, Pointer, Scalar, TileType
 
-#: What parameters get that only one side has: any value is right for a value that is not used. This one keeps the
-#: promises that such a parameter may carry: it is positive, and divisible by every divisor in use.
+#: What parameters get that only one side has: any value is right for a value that is not used. This one keeps
+#: the promises that such a parameter may carry: it is positive, and divisible by every divisor in use.
 _UNUSED = 4096
 
 
@@ -47,7 +49,8 @@ def table_bytes(argument: ListArgument) -> int:
 def parameters(entry: Entry, arguments: Sequence[Argument], memory: Memory) -> list[Array]:
     """A value for each parameter of the entry. Raises `InterfaceError`.
 
-    Integers behind the last argument are allowed: cuTile Rust appends the shape of a block's part of an output.
+    Integers behind the last argument are allowed: cuTile Rust appends the shape of a block's part of an
+    output.
     """
     words = [word for argument in arguments for word in _words(argument, memory)]
     kinds = [_scalar_type(entry, value) for value in entry.parameters]
