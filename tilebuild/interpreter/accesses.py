@@ -7,7 +7,7 @@ such lanes are accessed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,14 @@ from tilebuild.interpreter.elements import Array
 from tilebuild.interpreter.frame import Frame, Handler, Refused
 from tilebuild.tileir.tree import (
     Element,
+    Entry,
     GatherScatterViewType,
     Operation,
     PartitionViewType,
     Pointer,
     StridedViewType,
     TensorViewType,
+    Value,
 )
 
 _TileView = PartitionViewType | StridedViewType | GatherScatterViewType
@@ -53,6 +55,35 @@ def _make_tensor_view(frame: Frame, operation: Operation, operands: Sequence[Any
     shape = _extents(kind.shape, frame.operands(operation, "shape"))
     strides = _extents(kind.strides, frame.operands(operation, "strides"))
     return (TensorView(int(frame.operand(operation, "base")), shape, strides),)
+
+
+def idle_strides(entry: Entry) -> frozenset[Value]:
+    """Strides of dimensions of length 1, which no address depends on: cuda-tile promises that they are
+    divisible by 16 bytes, whatever they are."""
+    idle: set[Value] = set()
+    needed: set[Value] = set()
+    for operation in reversed(list(entry.walk())):
+        used = set(operation.operands)
+        if operation.name == "make_tensor_view":
+            ones = set(_strides_of_ones(entry, operation))
+            used = {*operation.group("base"), *operation.group("shape")}
+            used |= set(operation.group("strides")) - ones
+            idle |= ones
+        elif operation.name == "assume" and operation.results[0] in idle - needed:
+            idle |= used
+            used = set()
+        needed |= used
+    return frozenset(idle - needed)
+
+
+def _strides_of_ones(entry: Entry, operation: Operation) -> Iterator[Value]:
+    kind = entry.types[operation.results[0]]
+    if isinstance(kind, TensorViewType):
+        given = iter(operation.group("strides"))
+        for length, stride in zip(kind.shape, kind.strides, strict=True):
+            value = next(given) if stride is None else None
+            if length == 1 and value is not None:
+                yield value
 
 
 def _extents(known: tuple[int | None, ...], given: Sequence[Any]) -> tuple[int, ...]:

@@ -80,7 +80,7 @@ def _assume(frame: Frame, operation: Operation, operands: Sequence[Any]) -> Outc
             holds, fact = _same_elements(value, attributes["values"]), "is constant along groups"
         case other:
             raise Refused(f"the interpreter has no assumption {other!r}")
-    if not holds:
+    if not holds and operation.results[0] not in frame.idle:
         what = "a pointer" if isinstance(frame.element(operation.results[0]), Pointer) else "a value"
         raise Undefined(f"an assumption does not hold: that {what} {fact}; it is {_sample(value)}")
     return (operands[0],)

@@ -67,6 +67,8 @@ class Frame:
     large_poison: bool = False
     saw_undetermined: bool = False
     globals: dict[str, int] = field(default_factory=dict)
+    #: Values that nothing depends on; promises about them are not held against the program.
+    idle: frozenset[Value] = frozenset()
 
     def type(self, value: Value) -> Type:
         return self.entry.types[value]

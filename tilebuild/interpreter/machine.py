@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilebuild.interpreter import elements
-from tilebuild.interpreter.accesses import ACCESSES
+from tilebuild.interpreter.accesses import ACCESSES, idle_strides
 from tilebuild.interpreter.control import CONTROL
 from tilebuild.interpreter.elements import Array
 from tilebuild.interpreter.floats import FLOATS
@@ -51,6 +51,7 @@ def run(
         raise TooLarge
     frame = Frame(entry, memory, HANDLERS, grid, (0, 0, 0), _initial(entry, arguments), budget, large_poison)
     frame.globals = _place_globals(entry, memory)
+    frame.idle = idle_strides(entry)
     with np.errstate(all="ignore"):
         for z in range(grid[2]):
             for y in range(grid[1]):
