@@ -21,7 +21,7 @@ def _distribution(attributes: Attributes) -> Distribution:
 
 @rule(attributes=Attributes, distribution=_distribution)
 def python_package(ctx: RuleContext[Attributes]) -> Providers:
-    """The files of `distribution` that match `include` and not `exclude`; `version`, if any, must be installed.
+    """The files of `distribution` that match `include` and not `exclude`; `version` must be installed.
 
     Each file is also a label of its own in the package of this target, under the path by which it is
     imported: `//third_party:tilegym/ops/cutile/softmax.py`.

@@ -48,8 +48,8 @@ class CallSite:
         frame = self.frames[0]
         name = self.rule if len(self.frames) == 1 else self.frames[1].function
         line = _line(frame.text, frame.line)
-        match = re.search(rf"\b{re.escape(name)}\s*\(", line)
-        column = (match.start() if match else len(line) - len(line.lstrip())) + 1
+        match = re.search(rf"\b{re.escape(name)}\s*\(", line) if name else None
+        column = (match.start() if match else len(line) - len(line.lstrip())) + 1 if name else 1
         return Span(frame.path, frame.line, column, column + len(name) if match else 0)
 
     def diagnostic(

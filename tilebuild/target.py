@@ -125,6 +125,7 @@ class TargetGraph:
     def _collect_tests(self, labels: Iterable[Label], found: dict[Label, None], suites: set[Label]) -> None:
         for label in labels:
             target = self.targets[label]
+            found.update(dict.fromkeys(self._derived_tests(target)))
             if target.test:
                 found[label] = None
             elif target.rule is not None and target.rule.name == TEST_SUITE and label not in suites:
@@ -133,6 +134,12 @@ class TargetGraph:
                 self._collect_tests(self._of_suite(target), inside, suites)
                 wanted = target.tags - {"manual"}
                 found.update(dict.fromkeys(t for t in inside if matches_tags(self.targets[t].tags, wanted)))
+
+    def _derived_tests(self, target: Target) -> list[Label]:
+        if target.rule is None or target.rule.derived is None or target.derived is not None:
+            return []
+        derived = [self.targets[label] for label in self.packages[target.label.package].targets]
+        return [t.label for t in derived if t.parent == target.label and t.test and "manual" not in t.tags]
 
     def _of_suite(self, suite: Target) -> list[Label]:
         if suite.deps:

@@ -202,15 +202,25 @@ def _problems(
         )
 
 
+#: pydantic's kinds of error, in the words of a BUILD file.
+_EXPECTED: Mapping[str, str] = {
+    "bool_type": "must be True or False",
+    "dict_type": "must be a dict",
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "list_type": "must be a list",
+    "string_type": "must be a text",
+    "tuple_type": "must be a list",
+}
+
+
 def _fact(item: Any) -> str:
-    message = (
-        str(item["msg"]).removeprefix("Value error, ").removeprefix("Input ").removesuffix(" in strict mode")
-    )
-    return (
-        f"field '{item['loc'][-1]}' is missing"
-        if item["type"] == "missing"
-        else message[:1].lower() + message[1:]
-    )
+    if item["type"] == "missing":
+        return f"field '{item['loc'][-1]}' is missing"
+    if item["type"] in _EXPECTED:
+        return _EXPECTED[item["type"]]
+    message = str(item["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    return message[:1].lower() + message[1:]
 
 
 def _path_in(value: Any, location: tuple[str | int, ...]) -> tuple[str | int, ...]:

@@ -49,6 +49,7 @@ class BuildFile:
     groups: dict[str, tuple[CallSite, tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     default_visibility: tuple[str, ...] = (PRIVATE,)
     problems: list[Diagnostic] = field(default_factory=list)
+    unfinished: bool = False  # evaluation stopped at an error
 
     def declare(self, key: str, call_site: CallSite, positional: int, attributes: dict[str, Any]) -> None:
         if positional:

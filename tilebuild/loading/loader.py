@@ -82,7 +82,7 @@ class _Loader:
         graph = self._graph()
         self._check_acyclic(graph, roots)
         if self.problems:
-            raise DiagnosticError(*dict.fromkeys(self.problems))
+            raise DiagnosticError(*sorted(dict.fromkeys(self.problems), key=_place))
         sources = self.modules.sources
         if (self.workspace.root / settings_file(self.workspace.root)).is_file():
             sources.content(settings_file(self.workspace.root))
@@ -184,7 +184,7 @@ class _Loader:
             build, loads = self.modules.build_file(name, path)
         except DiagnosticError as error:
             self.problems += error.diagnostics
-            return LoadedPackage(name, label, (), build_file_site(path, ""))
+            return LoadedPackage(name, label, (), build_file_site(path, ""), unreadable=True)
         package = LoadedPackage(name, label, loads, build_file_site(path, self.modules.text(path)))
         builder = PackageBuilder(build, package, self.folders, self.modules.rule, self._choose)
         builder.run()
@@ -259,7 +259,7 @@ class _Loader:
 
     def _report_missing(self, user: Target, label: Label) -> None:
         package = self.packages.get(label.package)
-        if package is not None and package.problems:
+        if package is not None and (package.unreadable or label.name in package.broken):
             return  # reported already
         references = self.packages[user.label.package].references.get(user.label, ())  # type: ignore[union-attr]
         path = next((path for path, named in references if named == label), ())
@@ -320,6 +320,11 @@ class _Loader:
             fact = f"cycle in the dependencies: {' -> '.join(map(str, path))}"
             words = second.spellings(first.label.package)
             self.problems.append(first.call_site.diagnostic(fact, words=words))
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
+    span = diagnostic.span
+    return (span.path, span.line, span.column) if span else ("", 0, 0)
 
 
 def _package_of(site: CallSite) -> str:

@@ -55,6 +55,7 @@ class Modules:
             self.interpreter.evaluate(parsed, loaded, self._prelude)
         except DiagnosticError as error:
             result.problems += error.diagnostics
+            result.unfinished = True
         finally:
             self.natives.current = None
         return result, tuple(self._transitive(labels))

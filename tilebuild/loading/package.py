@@ -37,18 +37,23 @@ class LoadedPackage:
     references: dict[Label, References] = field(default_factory=dict)
     external: dict[str, tuple[Artifact, Target]] = field(default_factory=dict)
     problems: list[Diagnostic] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)  # names of targets that have problems
+    unreadable: bool = False  # the BUILD file could not be evaluated to its end
 
     def label(self, name: str) -> Label:
         return Label(self.name, name)
 
-    def source_file(self, name: str, folders: Folders) -> Target | None:
-        """The source file of this name, if there is one on disk or in an installed distribution."""
+    def source_file(self, name: str, folders: Folders, site: CallSite | None = None) -> Target | None:
+        """The source file of this name, if there is one on disk or in an installed distribution.
+
+        `site` is the call that names it.
+        """
         if name in self.external:
             artifact, owner = self.external[name]
             return self._file(name, artifact, owner.visibility, owner.call_site)
         path = self.label(name).path
         if folders.is_file(path) and self.subpackage(name, folders) is None:
-            return self._file(name, Artifact(path), (PRIVATE,), self.call_site)
+            return self._file(name, Artifact(path), (PRIVATE,), site or self.call_site)
         return None
 
     def subpackage(self, name: str, folders: Folders) -> str | None:
@@ -82,6 +87,7 @@ class PackageBuilder:
     def run(self) -> None:
         package = self.package
         package.problems += self.build.problems
+        package.unreadable = self.build.unfinished
         for name, (site, packages, includes) in self.build.groups.items():
             labels = tuple(Label.parse(text, package.name) for text in includes)
             attributes = {"packages": list(packages), "includes": list(includes)}
@@ -98,6 +104,7 @@ class PackageBuilder:
                 self._declare(declaration)
             except DiagnosticError as error:
                 package.problems += error.diagnostics
+                package.broken.add(declaration.name)
         self._add_files()
 
     def _declare(self, declaration: Declaration) -> None:
@@ -213,10 +220,11 @@ class PackageBuilder:
                 package.targets[name] = Target(
                     target.label, SOURCE_FILE, site, visibility, artifact=target.artifact
                 )
-        for references in list(package.references.values()):
+        for owner, references in list(package.references.items()):
+            site = package.targets[owner.name].call_site
             for _, label in references:
                 if label.package == package.name and not label.repo and label.name not in package.targets:
-                    package.source_file(label.name, self.folders)
+                    package.source_file(label.name, self.folders, site)
         if package.build_file.name not in package.targets:
             package.source_file(package.build_file.name, self.folders)
 
