@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -29,7 +30,8 @@ from tilebuild.signature import Signature
 from tilebuild.tileir.disassemble import disassemble
 from tilebuild.tools import protocol
 from tilebuild.tools.frontend import compiler, problems, signatures
-from tilebuild.tools.frontend.sources import Sources, StandIn, refusing_reads, stand_in_name
+from tilebuild.tools.frontend.sources import Sources
+from tilebuild.tools.frontend.stand_ins import StandIn, refusing_reads, stand_in_name
 
 #: For the worker that forks one process per action: see `compiler.warm_up`.
 warm_up = compiler.warm_up
@@ -44,6 +46,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         kernel = _find_kernel(sources, arguments.source, arguments.kernel, signature)
         names = list(kernel._annotated_function.pysig.parameters)
+        signature = signatures.annotated(signature, kernel._annotated_function.parameter_annotations)
         _write_json(out / "hints.json", compiler.entry_hints(kernel, arguments.arch))
         _write_json(out / "interface.json", {"parameters": signatures.interface(names, signature)})
         compiled = _compile(sources, kernel, signature, arguments.arch)
@@ -74,7 +77,9 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 def _find_kernel(sources: Sources, path: str, name: str, signature: Signature) -> Any:
     """The kernel object, with the signature's hints in place of its decorator's."""
     try:
-        module = sources.load_file(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a file warns of when it is imported concerns who runs it
+            module = sources.load_file(path)
     except Exception as error:
         raise _Refused(problems.of_import(error, sources, path)) from error
     kernel = vars(module).get(name)

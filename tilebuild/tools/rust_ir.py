@@ -65,10 +65,9 @@ def _run_driver(port: Path, instance: dict[str, Any], arch: str) -> tuple[bytes,
     with tempfile.TemporaryDirectory() as folder:
         files = {name: Path(folder) / name for name in ("instance.json", "byte_code", "result.json")}
         files["instance.json"].write_text(json.dumps(instance))
-        command: list[str | Path] = [
-            *[_driver(), "--port", port, "--instance", files["instance.json"], "--arch", arch],
-            *["--bytecode", files["byte_code"], "--result", files["result.json"]],
-        ]
+        command = [str(_driver()), "--port", str(port), "--arch", arch]
+        for option, file in zip(("--instance", "--bytecode", "--result"), files.values(), strict=True):
+            command += [option, str(file)]
         done = subprocess.run(command, capture_output=True, text=True, env={})
         if done.returncode != 0:
             raise DiagnosticError(_crash(done.returncode, done.stderr))

@@ -16,7 +16,7 @@ from tilebuild.tools.frontend.sources import Sources
 
 def of_front_end(error: TileError, sources: Sources) -> Diagnostic:
     """The compiler refuses the kernel."""
-    fact, _, rest = error.message.strip().partition("\n")
+    fact, _, rest = error.message.strip().removesuffix("Unknown location").rstrip().partition("\n")
     place = error.loc
     notes = []
     caller = place.call_site

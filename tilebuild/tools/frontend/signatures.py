@@ -4,6 +4,7 @@ file."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import cuda.tile as ct
@@ -27,11 +28,17 @@ _CONVENTIONS = {
 def kernel_signature(signature: Signature, symbol: str) -> KernelSignature:
     """Raises ValueError or TypeError as cuda.tile does for facts that contradict each other."""
     if signature.calling_convention not in _CONVENTIONS:
-        raise ValueError(
-            f"unknown calling convention {signature.calling_convention!r}; known are {', '.join(_CONVENTIONS)}"
-        )
+        known = ", ".join(_CONVENTIONS)
+        raise ValueError(f"unknown calling convention {signature.calling_convention!r}; known are {known}")
     convention = _CONVENTIONS[signature.calling_convention]()
     return KernelSignature([_constraint(p) for p in signature.parameters], convention, symbol)
+
+
+def annotated(signature: Signature, annotations: Sequence[Any]) -> Signature:
+    """The signature with the widths that a kernel's annotations ask for: a launch follows them whatever it is
+    given."""
+    parameters = (_annotated(p, a) for p, a in zip(signature.parameters, annotations, strict=True))
+    return replace(signature, parameters=tuple(parameters))
 
 
 def interface(names: Sequence[str], signature: Signature) -> list[dict[str, Any]]:
@@ -56,6 +63,19 @@ def flat_names(names: Sequence[str], signature: Signature) -> list[str]:
             case Constant():
                 pass
     return flat
+
+
+def _annotated(parameter: Parameter, annotation: Any) -> Parameter:
+    match parameter:
+        case ArrayParameter() if getattr(annotation, "array", None) is not None:
+            return replace(parameter, index_dtype=str(annotation.array.index_dtype))
+        case ListParameter(element=element) if getattr(annotation, "list", None) is not None:
+            widened = replace(element, index_dtype=str(annotation.list.element.index_dtype))
+            return replace(parameter, element=widened)
+        case ScalarParameter() if getattr(annotation, "scalar", None) is not None:
+            return ScalarParameter(str(annotation.scalar.dtype))
+        case _:
+            return parameter
 
 
 def _constraint(

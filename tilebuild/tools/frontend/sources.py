@@ -15,11 +15,12 @@ from __future__ import annotations
 import builtins
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, ClassVar, NoReturn
+from typing import Any
+
+from tilebuild.tools.frontend.stand_ins import stand_in_module
 
 #: What a kernel file may import for real: nothing here reads files, clocks, the environment or random
 #: numbers.
@@ -56,144 +57,7 @@ PURE_MODULES = frozenset(
     }
 )
 _TILE = "cuda.tile"
-
-
-class StandIn:
-    """Stands for something of an undeclared module; `name` is its dotted path.
-
-    It is false, empty and equal to nothing but itself, and never becomes a number, so that no value of an
-    undeclared module can reach a kernel. `on_read` is called instead while a kernel is compiled.
-    """
-
-    on_read: ClassVar[Callable[[str], NoReturn] | None] = None
-
-    def __init__(self, name: str) -> None:
-        object.__setattr__(self, "_stand_in_name", name)
-
-    def _derive(self, suffix: str) -> StandIn:
-        _note_read(self)
-        return StandIn(stand_in_name(self) + suffix)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("__all__", "__path__"):
-            return []
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
-        return self._derive("." + name)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Forgotten."""
-
-    def __call__(self, *args: object, **kwargs: object) -> StandIn:
-        return self._derive("()")
-
-    def __getitem__(self, key: object) -> StandIn:
-        return self._derive("[…]")
-
-    def __setitem__(self, key: object, value: object) -> None:
-        """Forgotten."""
-
-    def __enter__(self) -> StandIn:
-        return self._derive("()")
-
-    def __exit__(self, *details: object) -> None:
-        """Lets an exception through."""
-
-    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
-        return ()
-
-    def __iter__(self) -> Iterator[object]:
-        _note_read(self)
-        return iter(())
-
-    def __len__(self) -> int:
-        _note_read(self)
-        return 0
-
-    def __contains__(self, item: object) -> bool:
-        _note_read(self)
-        return False
-
-    def __bool__(self) -> bool:
-        _note_read(self)
-        return False
-
-    def __instancecheck__(self, instance: object) -> bool:
-        return False
-
-    def __subclasscheck__(self, subclass: type) -> bool:
-        return False
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(
-            other, bool | int | float | str
-        ):  # the compiler asks whether it is this or that function
-            _note_read(self)
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __repr__(self) -> str:
-        return f"<stand-in for {stand_in_name(self)}>"
-
-    def __index__(self) -> int:
-        raise TypeError(f"`{stand_in_name(self)}` is not among the declared sources, so it has no value")
-
-    __int__ = __index__
-
-    def __float__(self) -> float:
-        return float(self.__index__())
-
-    def _operate(self, *others: object) -> StandIn:
-        return self._derive("")
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        """How code that looks at a value's type finds out, in the end, what it is."""
-        _note_read(self)
-        return StandIn
-
-
-_BINARY = (
-    "add",
-    "sub",
-    "mul",
-    "matmul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "lshift",
-    "rshift",
-    "and",
-    "or",
-    "xor",
-)
-_OTHERS = ("lt", "le", "gt", "ge", "neg", "pos", "invert", "abs")
-for _operator in (*_BINARY, *(f"r{name}" for name in _BINARY), *_OTHERS):
-    setattr(StandIn, f"__{_operator}__", StandIn._operate)
-
-
-def stand_in_name(stand_in: StandIn) -> str:
-    name = object.__getattribute__(stand_in, "_stand_in_name")
-    assert type(name) is str
-    return name
-
-
-def _note_read(stand_in: StandIn) -> None:
-    if StandIn.on_read is not None:
-        StandIn.on_read(stand_in_name(stand_in))
-
-
-@contextmanager
-def refusing_reads(refuse: Callable[[str], NoReturn]) -> Iterator[None]:
-    """While this holds, whoever looks at a stand-in gets what `refuse` raises; it is told the dotted path."""
-    StandIn.on_read = refuse
-    try:
-        yield
-    finally:
-        StandIn.on_read = None
+_TILE_PARENT = "cuda"
 
 
 class Sources:
@@ -217,9 +81,9 @@ class Sources:
             parts.pop()
         name = ".".join(parts)
         module = self._load(name)
-        if not isinstance(module, ModuleType) or getattr(module, "__file__", None) != str(self.root / path):
-            return self._run(name, self.root / path, is_package=False)
-        return module
+        if getattr(module, "__file__", None) == str(self.root / path):
+            return module
+        return self._run(name, self.root / path, is_package=False)  # the file hides behind a package
 
     def owns(self, path: str) -> bool:
         return Path(path).is_relative_to(self.root)
@@ -245,27 +109,24 @@ class Sources:
         level: int = 0,
     ) -> Any:
         full = _absolute(name, globals or {}, level)
-        if not fromlist:
-            module = self._load(full)
-            return self._load(full.split(".")[0]) if level == 0 else module
         module = self._load(full)
+        if not fromlist:
+            return module if level else self._load(full.split(".")[0])
+        if full not in self._modules:
+            return builtins.__import__(full, fromlist=fromlist)  # the standard library or cuda.tile
         for item in fromlist:
-            if item != "*" and full in self._modules and not _has(module, item):
-                setattr(module, item, self._load(f"{full}.{item}"))
+            if item not in vars(module) and self._find(f"{full}.{item}") is not None:
+                self._load(f"{full}.{item}")
         return module
 
-    def _load(self, name: str) -> Any:
+    def _load(self, name: str) -> ModuleType:
         """The module `name`: declared, real, or a stand-in."""
         if name in self._modules:
             return self._modules[name]
-        if (found := self._find(name)) is not None:
-            return self._load_declared(name, *found)
-        if name == "cuda":
-            importlib.import_module(_TILE)
-            return sys.modules["cuda"]
-        if name == _TILE or name.startswith(_TILE + ".") or name.split(".")[0] in PURE_MODULES:
+        file, is_package = self._find(name) or (None, True)
+        if file is None and _is_real(name):
             return importlib.import_module(name)
-        return StandIn(name)
+        return self._load_own(name, file, is_package)
 
     def _find(self, name: str) -> tuple[Path | None, bool] | None:
         """The file of a declared module and whether it is a package; a package without a file has None."""
@@ -280,25 +141,21 @@ class Sources:
                 return None, True
         return None
 
-    def _load_declared(self, name: str, file: Path | None, is_package: bool) -> ModuleType:
+    def _load_own(self, name: str, file: Path | None, is_package: bool) -> ModuleType:
+        """A declared module, or one that stands for an undeclared module or for a folder of declared ones."""
         parent, _, last = name.rpartition(".")
         above = self._load(parent) if parent else None
-        module = self._modules.get(name)  # the parent may have imported it
-        if module is None:
-            module = self._run(name, file, is_package) if file else self._open_package(name)
-        if isinstance(above, ModuleType):
-            setattr(above, last, module)
-        return module
-
-    def _open_package(self, name: str) -> ModuleType:
-        """A folder of declared sources whose own `__init__.py` is not declared: what it would hold is
-        stand-ins."""
-        module = ModuleType(name)
-        module.__path__ = []
-        module.__package__ = name
-        module.__dict__["__getattr__"] = lambda item: _stand_in_attribute(name, item)
-        self._modules[name] = module
-        return module
+        if name not in self._modules:  # else the parent has imported it
+            if file is None:
+                self._modules[name] = stand_in_module(name)
+                if name == _TILE_PARENT:
+                    self._load(_TILE)
+                    vars(self._modules[name])["tile"] = sys.modules[_TILE]
+            else:
+                self._run(name, file, is_package)
+        if above is not None and parent in self._modules:
+            setattr(above, last, self._modules[name])
+        return self._modules[name]
 
     def _run(self, name: str, file: Path, is_package: bool) -> ModuleType:
         module = ModuleType(name)
@@ -330,11 +187,5 @@ def _absolute(name: str, importing: Mapping[str, Any], level: int) -> str:
     return ".".join([*base, name] if name else base)
 
 
-def _has(module: Any, item: str) -> bool:
-    return item in vars(module)
-
-
-def _stand_in_attribute(package: str, item: str) -> object:
-    if item.startswith("__") and item.endswith("__"):
-        raise AttributeError(item)
-    return StandIn(f"{package}.{item}")
+def _is_real(name: str) -> bool:
+    return name == _TILE or name.startswith(_TILE + ".") or name.split(".")[0] in PURE_MODULES
