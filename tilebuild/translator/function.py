@@ -1,0 +1,279 @@
+"""One program -> one Rust function, with what the compiler must be told to make its machine code again.
+
+The passes, in order, each on the result of the one before:
+
+    lift       entry parameters -> arrays and scalars of the Python function, with their facts
+    elements   a Rust element type for every value
+    emit       one statement for each operation, in order (`ops`)
+    raise      statements -> idioms: carried variables, `while` loops (`raising`)
+    prune      definitions that nobody reads
+    nest       one-use definitions -> nested expressions
+    names      variables get the names of the Python source
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilebuild.translator.elements import RUST_OF_DTYPE, Elements
+from tilebuild.translator.emitter import Emitter
+from tilebuild.translator.helpers import Helpers
+from tilebuild.translator.lift import Array, Lifted, ListLength, ListPointer, ScalarOf, lift
+from tilebuild.translator.names import allocate
+from tilebuild.translator.nest import nest
+from tilebuild.translator.ops import OPS
+from tilebuild.translator.ops.views import dims
+from tilebuild.translator.program import Program
+from tilebuild.translator.raising import prune, raise_idioms
+from tilebuild.translator.refusal import Refusal
+from tilebuild.translator.rungs import Rung
+from tilebuild.translator.rust.tree import (
+    Block,
+    Call,
+    Expr,
+    Function,
+    Let,
+    Local,
+    Member,
+    Method,
+    Number,
+    Parameter,
+    Unsafe,
+    Var,
+    reads,
+    walk,
+)
+from tilebuild.translator.rust.types import (
+    ArrayType,
+    PointerTileType,
+    PointerType,
+    RustType,
+    ScalarType,
+    TensorType,
+    TokenType,
+    shape_generic,
+)
+
+
+@dataclass
+class Printed:
+    """A function, the helpers it calls, and the compiler's arguments for this program."""
+
+    function: Function
+    helpers: Helpers
+    arguments: dict[str, Any]
+    needs_tileir: bool = False
+    pointers: tuple[str, ...] = ()  # arrays that are accessed by pointer
+    notes: list[str] = field(default_factory=list)
+
+
+def print_function(program: Program, rung: Rung, name: str) -> Printed:
+    """Raises `Refusal` where the rung cannot express the program."""
+    lifted = lift(program)
+    e = Emitter(program, lifted, Elements(lifted), rung, OPS)
+    parameters = _Parameters(e)
+    parameters.declare()
+    e.operations(program.entry.body.operations)
+    body = [*parameters.prologue, *e.block]
+    raise_idioms(body)
+    prune(body)
+    nest(body)
+    prune(body)
+    _mark_unread(parameters.rust, body)
+    function = Function(name, parameters.rust, body, attributes=_attributes(rung))
+    allocate(function, {name, *e.helpers.names()})
+    return Printed(
+        function,
+        e.helpers,
+        _arguments(lifted, parameters),
+        e.needs_tileir,
+        tuple(a.name for a in lifted.arrays if a.by_pointer),
+        e.notes,
+    )
+
+
+def _mark_unread(parameters: list[Parameter], body: Block) -> None:
+    """Parameters that nobody reads say so, as rustc wants it."""
+    read = {local for statement in walk(body) for local in reads(statement)}
+    for parameter in parameters:
+        if parameter.local not in read:
+            parameter.local.prefix = "_"
+
+
+def _attributes(rung: Rung) -> tuple[str, ...]:
+    return ("deny_in_kernel_checks",) if rung.checked else ("unchecked_accesses",)
+
+
+class _Parameters:
+    """The Rust parameters, and what the first lines of the function make of them."""
+
+    def __init__(self, e: Emitter) -> None:
+        self.e = e
+        self.rust: list[Parameter] = []
+        self.prologue: list[Any] = []
+        self.tensors: dict[Array, Local] = {}
+
+    def declare(self) -> None:
+        token = Local("token", python=True)
+        self.e.set_root_token(Var(token))
+        arrays = {a.name: a for a in self.e.lifted.arrays}
+        for parameter in self.e.program.parameters:
+            if parameter.kind == "array":
+                array = arrays[parameter.name]
+                self._tensor(array) if self.e.rung.tensors else self._raw(array)
+            elif parameter.kind == "scalar":
+                self._scalars(ScalarOf(parameter), parameter.name)
+            elif parameter.kind == "list":
+                self._scalars(ListPointer(parameter), parameter.name)
+                self._scalars(ListLength(parameter), f"{parameter.name}_len")
+        self._let(token, TokenType(), Call("new_token_unordered", ()))
+
+    def _let(self, local: Local, kind: RustType, value: Expr, *, infers: bool = False) -> Expr:
+        self.prologue.append(Let(local, kind, value, infers=infers))
+        return Var(local)
+
+    def _add(self, name: str, kind: RustType) -> Local:
+        local = Local(name, python=True)
+        self.rust.append(Parameter(local, kind))
+        return local
+
+    # Tensors
+
+    def _tensor(self, array: Array) -> None:
+        lengths, _ = extents(array)
+        kind = TensorType(RUST_OF_DTYPE[array.parameter.dtype], lengths, "&")
+        local = self._add(array.name, kind)
+        if array.parameter.index_dtype != "int32":
+            raise Refusal(
+                f"{array.name!r} is indexed with {array.parameter.index_dtype}, which a &Tensor has no lengths for"
+            )
+        self.e.declare_tensor(array, local)
+        self.tensors[array] = local
+        self._lengths(array, local, lengths)
+        if array.by_pointer:
+            self._pointer_into(array, local, kind.element)
+
+    def _lengths(self, array: Array, local: Local, lengths: tuple[int, ...]) -> None:
+        used = [a for a, v in enumerate(array.lengths) if self._is_read(v)]
+        source: Expr = Method(Var(local), "shape", ())
+        if used and any(n != -1 for n in lengths):
+            # `shape()` counts the run-time lengths only; the tensor's own shape has them all.
+            kind = ArrayType(f"[i32; {array.rank}]")
+            call = Call("get_tensor_shape", (Var(local),))
+            source = self._let(Local(f"{array.name}_dims"), kind, call)
+        for axis, value in enumerate(array.lengths):
+            fixed = lengths[axis]
+            if fixed != -1:
+                self._bind(value, Number(str(fixed), "i32"))
+            elif axis in used:
+                self._bind(value, Member(source, axis, bracket=True))
+
+    def _pointer_into(self, array: Array, local: Local, element: str) -> None:
+        kind = PointerTileType(element, ())
+        pointer = Call("pointer_to_tile", (Call("cast_mut", (Method(Var(local), "as_ptr", ()),)),))
+        self.e.declare_pointer(array, self._let(Local(f"{array.name}_pointer"), kind, pointer))
+        lengths, strides = extents(array)
+        used = [a for a, v in enumerate(array.strides) if self._is_read(v)]
+        if not used:
+            return
+        words = "_".join("n" if n == -1 else str(n) for n in strides)
+        function = self.e.helpers.strides(
+            element, shape_generic(lengths), shape_generic(strides), f"strides_{element}_{words}"
+        )
+        generic = ArrayType(f"Shape<{shape_generic(strides)}>")
+        source = self._let(Local(f"{array.name}_strides"), generic, Call(function, (Var(local),)))
+        dynamic = [a for a, n in enumerate(strides) if n == -1]
+        for axis in used:
+            if axis in dynamic:
+                self._bind(array.strides[axis], Member(source, dynamic.index(axis), bracket=True))
+            else:
+                self._bind(array.strides[axis], Number(str(strides[axis]), "i32"))
+
+    def _is_read(self, value: int) -> bool:
+        """Whether anything but a view of the whole array reads a parameter."""
+        lifted = self.e.lifted
+        same = [v for v, root in lifted.root.items() if root == value]
+        return any(
+            not (user.name == "assume" and user.results[0] in lifted.root)
+            and not (user.name == "make_tensor_view" and user.results[0] in lifted.views)
+            for v in same
+            for user in self.e.uses.get(v, [])
+        )
+
+    # Pointers and scalars
+
+    def _raw(self, array: Array) -> None:
+        element = RUST_OF_DTYPE[array.parameter.dtype]
+        index = RUST_OF_DTYPE[array.parameter.index_dtype]
+        pointer = self._add(array.name, PointerType(element))
+        kind = PointerTileType(element, ())
+        known = self._facts(array.pointer, Var(pointer), array.name, PointerType(element))
+        tile = Call("pointer_to_tile", (known,))
+        self.e.declare_pointer(array, self._let(Local(f"{array.name}_pointer"), kind, tile))
+        for word, values in (("len", array.lengths), ("stride", array.strides)):
+            for axis, value in enumerate(values):
+                name = f"{array.name}_{word}{axis}"
+                local = self._add(name, ScalarType(index))
+                self._bind(value, self._facts(value, Var(local), name, ScalarType(index)))
+
+    def _facts(self, root: int, expression: Expr, name: str, kind: RustType) -> Expr:
+        """The parameter with what Python assumes of it."""
+        facts = self.e.lifted.facts[root]
+        changed = expression
+        if facts.bounded:
+            changed = Call("assume_bounds_lower::<_, 0>", (changed,))
+        if facts.divisor > 1:
+            changed = Call(f"assume_div_by::<_, {facts.divisor}>", (changed,))
+        if changed is expression:
+            return expression
+        return self._let(Local(name), kind, Unsafe(changed, "the launch guarantees it."), infers=True)
+
+    def _scalars(self, origin: ScalarOf | ListPointer | ListLength, name: str) -> None:
+        (value,) = (
+            v for v, o in self.e.lifted.origin.items() if o == origin and self.e.lifted.root[v] == v
+        )
+        if isinstance(origin, ListPointer):
+            local = self._add(name, PointerType("i64"))
+            kind = PointerTileType("i64", ())
+            tile = self._let(Local(f"{name}_pointer"), kind, Call("pointer_to_tile", (Var(local),)))
+            self._bind(value, self._facts(value, tile, f"{name}_pointer", kind))
+            return
+        element = RUST_OF_DTYPE[origin.parameter.dtype] if isinstance(origin, ScalarOf) else "i32"
+        local = self._add(name, ScalarType(element))
+        self._bind(value, self._facts(value, Var(local), name, ScalarType(element)))
+
+    def _bind(self, value: int, expression: Expr) -> None:
+        self.e.bind(value, expression)
+
+
+def extents(array: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Lengths and strides of an array as its view types them, else as the signature does; -1 where known at run time only."""
+    lengths = array.view.shape if array.view else array.parameter.lengths or (None,) * array.rank
+    # For strides the signature knows more: the view of an axis of length 1 has a run-time stride that is 1.
+    strides = array.parameter.strides or (array.view.strides if array.view else (None,) * array.rank)
+    return dims(lengths), dims(strides)
+
+
+def _arguments(lifted: Lifted, parameters: _Parameters) -> dict[str, Any]:
+    """What the compiler is told beside the source: strides and divisors of tensors, and hints."""
+    strides: dict[str, list[int]] = {}
+    spec: dict[str, dict[str, Any]] = {}
+    for array, local in parameters.tensors.items():
+        fixed_lengths, fixed_strides = extents(array)
+        strides[local.name] = list(fixed_strides)
+        # Divisors are listed for the dimensions known at run time only, in their order.
+        spec[local.name] = {
+            "shape_div": [
+                lifted.facts[v].divisor for v, n in zip(array.lengths, fixed_lengths, strict=True) if n == -1
+            ],
+            "stride_div": [
+                lifted.facts[v].divisor for v, n in zip(array.strides, fixed_strides, strict=True) if n == -1
+            ],
+            "stride_one": [n == 1 for n in fixed_strides],
+            "base_ptr_div": lifted.facts[array.pointer].divisor,
+            "elements_disjoint": array.parameter.disjoint,
+        }
+    options: Mapping[str, int] = {k: v for k, v in lifted.program.hints.items() if k != "opt_level"}
+    return {"strides": strides, "spec_args": spec, "options": dict(options)}

@@ -1,0 +1,188 @@
+"""One operation a line -> nested expressions.
+
+    let difference = logits - row_max.broadcast(shape![1, 64]);
+    let numerator = exp(difference);              ->  let numerator = exp(logits - row_max.broadcast(shape![1, 64]));
+
+A variable that is read once, right behind its definition, gives way to its value, as long as all operations keep their
+order: the order of the operations is part of what makes the machine code equal. Variables that the Python source names
+stay, except where the next step carries the same name. Knows no Tile IR.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tilebuild.translator.rust.tree import (
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Descriptor,
+    Do,
+    Expr,
+    Let,
+    LetTuple,
+    Local,
+    Member,
+    Method,
+    Number,
+    Path,
+    Reference,
+    Statement,
+    Unsafe,
+    Var,
+    blocks,
+    expressions,
+    operands,
+    reads,
+    set_expressions,
+    subexpressions,
+    walk,
+    with_operands,
+)
+
+#: An expression deeper than this is easier to read in two steps.
+_DEPTH = 6
+
+
+def nest(body: Block) -> None:
+    """Nests in place, innermost blocks included."""
+    counts: Counter[Local] = Counter(local for statement in walk(body) for local in reads(statement))
+    assigned = {s.local for s in walk(body) if isinstance(s, Assign)}
+    _block(body, counts, assigned)
+
+
+def _block(body: Block, counts: Counter[Local], assigned: set[Local]) -> None:
+    for statement in body:
+        for inner in blocks(statement):
+            _block(inner, counts, assigned)
+    kept: Block = []
+    for statement in body:
+        _absorb(statement, kept, counts, assigned)
+        kept.append(statement)
+    body[:] = kept
+
+
+def _absorb(statement: Statement, before: Block, counts: Counter[Local], assigned: set[Local]) -> None:
+    """Takes the definitions directly before a statement into it, last first, while the order of operations holds."""
+    for let in [s for s in before if isinstance(s, Let) and _is_constant(s.value)]:
+        # The place of a constant among the operations does not matter.
+        position = _position(statement, let.local)
+        if position and _may_move(let, statement, counts, assigned) and _fits(statement, let, position):
+            _replace(statement, let.local, let.value)
+            before[:] = [s for s in before if s is not let]
+    limit: list[int] | None = None  # what is absorbed next must be evaluated before this position
+    while before:
+        last = before[-1]
+        if not isinstance(last, Let) or not _may_move(last, statement, counts, assigned):
+            return
+        position = _position(statement, last.local)
+        if position is None or (limit is not None and position >= limit):
+            return
+        if not _fits(statement, last, position):
+            return
+        _replace(statement, last.local, last.value)
+        statement.location = statement.location or last.location
+        limit = position
+        before.pop()
+
+
+def _is_constant(value: Expr) -> bool:
+    return isinstance(value, Call) and value.function == "constant"
+
+
+def _may_move(let: Let, into: Statement, counts: Counter[Local], assigned: set[Local]) -> bool:
+    if let.mutable or counts[let.local] != 1 or blocks(let):
+        return False
+    if let.local.python and not _same_name(let, into):
+        return False
+    return not (isinstance(into, Assign) and into.local in assigned and _reads_of(let.value, into.local) > 1)
+
+
+def _same_name(let: Let, into: Statement) -> bool:
+    target = into.local if isinstance(into, Let | Assign) else None
+    if isinstance(into, LetTuple):
+        target = into.locals[0]
+    return target is not None and target.hint == let.local.hint
+
+
+def _reads_of(expression: Expr, local: Local) -> int:
+    return sum(1 for p in subexpressions(expression) if isinstance(p, Var) and p.local is local)
+
+
+def _fits(statement: Statement, let: Let, position: list[int]) -> bool:
+    """Whether the value may stand there: its type must be known without the `let`, and the line stay readable."""
+    if isinstance(let.value, Unsafe) and not isinstance(statement, Let | LetTuple | Assign | Do):
+        return False
+    root = expressions(statement)[position[0]]
+    if len(position) == 1:
+        return let.infers or isinstance(statement, Assign) or (isinstance(statement, Let) and not statement.infers)
+    parent = _at(root, position[1:-1])
+    if isinstance(parent, Reference) and not isinstance(let.value, Method):
+        return False
+    if not let.infers and not _gives_type(parent, position[-1]):
+        return False
+    if isinstance(parent, Method) and position[-1] == 0 and isinstance(let.value, Number):
+        return False
+    if isinstance(parent, Unsafe | Descriptor):
+        return False
+    return _depth(root) + _depth(let.value) <= _DEPTH
+
+
+def _gives_type(parent: Expr, index: int) -> bool:
+    """Whether cutile infers the type of this operand from its surroundings: conversions within these only."""
+    match parent:
+        case Method(name="store"):
+            return index == 1
+        case Call(function="exp" | "exp2" | "log" | "log2" | "sqrt" | "rsqrt" | "tanh" | "negf"):
+            return index == 0
+        case _:
+            return False
+
+
+def _depth(expression: Expr) -> int:
+    match expression:
+        case Var() | Path() | Number():
+            return 0
+        case Member() | Unsafe():
+            return _depth(operands(expression)[0])
+        case Binary() | Call() | Method():
+            return 1 + max((_depth(o) for o in operands(expression)), default=0)
+        case _:
+            return max((_depth(o) for o in operands(expression)), default=0)
+
+
+def _position(statement: Statement, local: Local) -> list[int] | None:
+    """Where the statement reads the variable, as a path; paths compare in the order of evaluation."""
+    for index, expression in enumerate(expressions(statement)):
+        path = _path(expression, local)
+        if path is not None:
+            return [index, *path]
+    return None
+
+
+def _path(expression: Expr, local: Local) -> list[int] | None:
+    if isinstance(expression, Var):
+        return [] if expression.local is local else None
+    for index, operand in enumerate(operands(expression)):
+        path = _path(operand, local)
+        if path is not None:
+            return [index, *path]
+    return None
+
+
+def _at(expression: Expr, path: list[int]) -> Expr:
+    for index in path:
+        expression = operands(expression)[index]
+    return expression
+
+
+def _replace(statement: Statement, local: Local, value: Expr) -> None:
+    set_expressions(statement, tuple(_substitute(e, local, value) for e in expressions(statement)))
+
+
+def _substitute(expression: Expr, local: Local, value: Expr) -> Expr:
+    if isinstance(expression, Var):
+        return value if expression.local is local else expression
+    new = tuple(_substitute(o, local, value) for o in operands(expression))
+    return with_operands(expression, new)

@@ -1,0 +1,161 @@
+"""Constants and what changes the shape of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilebuild.tileir import tree as ir
+from tilebuild.translator.emitter import Attributes, Emitter, Row
+from tilebuild.translator.ops.spelling import array_literal, as_tile, decimal, declare, let_tile, number, shape, shim_name, tile_text
+from tilebuild.translator.refusal import Refusal
+from tilebuild.translator.rust.tree import ArrayOf, Call, Expr, Method, Number, Path, Unsafe
+from tilebuild.translator.rust.types import PointerTileType, ScalarType, TokenType
+
+
+def constant(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
+    value = attributes.any("value")
+    attributes.any("bits")
+    bits = op.attributes.get("bits")
+    result = op.results[0]
+    if isinstance(value, tuple) or isinstance(bits, tuple):
+        raise Refusal("a constant with several values has no Rust form in cutile 0.5.0")
+    assert isinstance(value, bool | int | float)
+    element = e.element(result)
+    literal = number(e, value, element)
+    if literal is not None and e.is_scalar(result):
+        e.bind(result, literal)
+    elif literal is not None and e.rung.readable:
+        # Typed by its literal, so that it can stand where it is used.
+        e.bind(result, Call("broadcast_scalar", (literal, shape(e.shape(result)))))
+    else:
+        _dense(e, result, value, bits if isinstance(bits, int) else None)
+
+
+def _dense(e: Emitter, result: ir.Value, value: bool | int | float, bits: int | None) -> None:
+    """A constant tile. Only values that cutile 0.5.0 encodes rightly go through its public `constant`."""
+    element = e.element(result)
+    literal = number(e, value, element)
+    infinity = {float("inf"): "INFINITY", float("-inf"): "NEG_INFINITY"}.get(value)
+    if element in ("f32", "f64") and infinity:
+        literal = Path(f"{element}::{infinity}")
+    elif element == "i64" and literal is None and isinstance(value, int):
+        literal = Number(str(value), "i64")
+    # `constant(false, …)` encodes true, large unsigned values encode 0, bf16 infinity encodes NaN: all silently.
+    if literal is None or (element == "bool" and not value):
+        _shim(e, result, value, bits)
+        return
+    let_tile(e, result, Call("constant", (literal, shape(e.shape(result)))), "constant")
+
+
+def _shim(e: Emitter, result: ir.Value, value: bool | int | float, bits: int | None) -> None:
+    element = e.element(result)
+    argument, literal = _shim_argument(element, value, bits)
+    name = shim_name("constant", [result], e)
+    signature = f"(value: {argument}) -> {tile_text(e, result)}"
+    declare(e, name, "constant", (), (), signature, ', attribute_params = ["value:dense"]')
+    let_tile(e, result, Call(name, (literal,)), "constant", infers=True)
+
+
+def _shim_argument(element: str, value: bool | int | float, bits: int | None) -> tuple[str, Number]:
+    if element == "bool":
+        return "i32", Number(str(int(value)), "i32")
+    if element.startswith("u") and isinstance(value, int):
+        width = int(element[1:])
+        signed = value - (1 << width) if value >> (width - 1) else value
+        argument = "i64" if width == 64 else "i32"
+        return argument, Number(str(signed), argument)
+    if element.startswith("i") and isinstance(value, int):
+        argument = "i64" if element == "i64" else "i32"
+        return argument, Number(str(value), argument)
+    finite = value == value and abs(value) != float("inf")
+    if element in ("f16", "bf16", "tf32") and finite and (value != 0 or not bits):
+        return "f32", Number(decimal(float(value), "f32"), "f32")
+    raise Refusal(f"the {element} constant {value} has no Rust form yet")
+
+
+def zero(e: Emitter, value: ir.Value) -> Expr:
+    """Some value of this type, for a variable that is assigned before it is read."""
+    kind = e.rust_type(value)
+    if isinstance(kind, TokenType):
+        return e.root_token()
+    if isinstance(kind, PointerTileType):
+        raise Refusal("a pointer that a branch chooses has no Rust form yet")
+    element = e.element(value)
+    literal = number(e, 0.0 if element in ("f32", "f64") else 0, element)
+    if literal is None:
+        raise Refusal(f"a value of {element} that a branch chooses has no Rust form yet")
+    if isinstance(kind, ScalarType):
+        return literal
+    return Call("broadcast_scalar", (literal, shape(e.shape(value))))
+
+
+def iota(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
+    e.let(op.results[0], Call("iota", (shape(e.shape(op.results[0])),)), "lanes")
+
+
+def reshape(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
+    source, result = op.operands[0], op.results[0]
+    if e.is_scalar(source) and _only_broadcast(e, result):
+        # The scalar reaches its shape by `broadcast_scalar`, which is this reshape and the broadcast.
+        e.bind(result, e.value(source))
+        e.unshaped.add(result)
+        return
+    if isinstance(e.tile(source).element, ir.Pointer):
+        e.let(result, Method(e.pointer_tile(source), "reshape", (shape(e.shape(result)),)), "pointers")
+        return
+    receiver = as_tile(e, source)
+    let_tile(e, result, Method(receiver, "reshape", (shape(e.shape(result)),)), "reshaped", infers=True)
+
+
+def _only_broadcast(e: Emitter, value: ir.Value) -> bool:
+    users = e.uses.get(value, [])
+    return bool(users) and all(u.name == "broadcast" for u in users)
+
+
+def broadcast(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
+    source, result = op.operands[0], op.results[0]
+    extents = shape(e.shape(result))
+    if isinstance(e.tile(source).element, ir.Pointer):
+        e.let(result, Method(e.pointer_tile(source), "broadcast", (extents,)), "pointers")
+    elif e.is_scalar(source) or source in e.unshaped:
+        e.let(result, Call("broadcast_scalar", (e.value(source), extents)), "splat", infers=True)
+    else:
+        e.let(result, Method(e.value(source), "broadcast", (extents,)), "spread", infers=True)
+
+
+def permute(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
+    order = attributes.numbers("permutation")
+    source, result = op.operands[0], op.results[0]
+    if order == (1, 0):
+        e.let(result, Method(e.value(source), "transpose", ()), "transposed", infers=True)
+    else:
+        e.let(result, Call("permute", (e.value(source), array_literal(order))), "permuted")
+
+
+def cat(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
+    dim = Number(str(attributes.number("dim")), "i32")
+    e.let(op.results[0], Call("cat", (*(e.value(v) for v in op.operands), dim)), "joined")
+
+
+def extract(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
+    indices = ArrayOf(tuple(as_tile(e, v) for v in op.group("indices")))
+    let_tile(e, op.results[0], Call("extract", (e.value(op.group("source")[0]), indices)), "part")
+
+
+def insert(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
+    indices = ArrayOf(tuple(as_tile(e, v) for v in op.group("indices")))
+    part = as_tile(e, op.group("source")[0])
+    call = Call("insert", (part, e.value(op.group("destination")[0]), indices))
+    e.let(op.results[0], Unsafe(call, "the index lies within the tile, as in the Python kernel."), "whole")
+
+
+ROWS: Mapping[str, Row] = {
+    "constant": constant,
+    "iota": iota,
+    "reshape": reshape,
+    "broadcast": broadcast,
+    "permute": permute,
+    "cat": cat,
+    "extract": extract,
+    "insert": insert,
+}
