@@ -164,12 +164,22 @@ class _Parser:
             return _REGIONS[name](self, pending)
         for element in SYNTAX[name]:
             self._element(element, pending)
+        if name == "load_ptr_tko":
+            self._tell_mask_from_padding(pending)
         if name in ENDS or name == "assert":
             self._trailing_types()
             return ()
         if name == "memory_fence_alias_tko":
             return (TokenType(),)
         return self._result_types(name)
+
+    def _tell_mask_from_padding(self, pending: _Pending) -> None:
+        """The text of a load with padding and no mask looks like one with a mask; their types differ."""
+        if "mask" in pending.segments and "padding_value" not in pending.segments:
+            kind = self._types[pending.operands[1]]
+            if isinstance(kind, TileType) and kind.element != Scalar("i1"):
+                renamed = {"mask": "padding_value"}
+                pending.segments = {renamed.get(k, k): n for k, n in pending.segments.items()}
 
     def _result_names(self) -> list[str]:
         """`%a, %b =` or `%a:2 =`; empty for an operation without results."""
