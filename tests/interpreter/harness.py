@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
@@ -16,12 +17,13 @@ from cuda.tile.compilation import (
     CallingConvention,
     ConstantConstraint,
     KernelSignature,
+    ListConstraint,
     ScalarConstraint,
     export_kernel,
 )
 
 from tilebuild.interpreter import elements
-from tilebuild.interpreter.arguments import Argument, ScalarArgument, parameters
+from tilebuild.interpreter.arguments import Argument, ListArgument, ScalarArgument, parameters
 from tilebuild.interpreter.machine import Run, run
 from tilebuild.interpreter.memory import Memory, Region
 from tilebuild.tileir.parse import parse
@@ -81,9 +83,23 @@ def _constraint(item: Any) -> Any:
             alias_groups=(),
             may_alias_internally=False,
         )
+    if isinstance(item, ListOf):
+        element = _constraint((item.dtype, item.rank))
+        return ListConstraint(element, alias_groups=(), elements_may_alias=True)
     if isinstance(item, str):
         return ScalarConstraint(getattr(ct, ELEMENTS[item][0]))
     return ConstantConstraint(item)
+
+
+@dataclass(frozen=True)
+class ListOf:
+    dtype: str
+    rank: int
+
+
+def with_list(dtype: str, rank: int) -> ListOf:
+    """The signature item of a list of arrays."""
+    return ListOf(dtype, rank)
 
 
 class Bench:
@@ -109,10 +125,18 @@ class Bench:
         self.regions[name] = region
         return region
 
-    def launch(self, entry: Entry, grid: tuple[int, ...], *arguments: Region | bool | int | float) -> None:
-        bound: list[Argument] = [a if isinstance(a, Region) else ScalarArgument(a) for a in arguments]
+    def launch(
+        self, entry: Entry, grid: tuple[int, ...], *arguments: Region | list[Region] | bool | int | float
+    ) -> None:
         x, y, z = (*grid, 1, 1)[:3]
-        self.last = run(entry, (x, y, z), parameters(entry, bound, self.memory), self.memory)
+        words = parameters(entry, [_argument(argument) for argument in arguments], self.memory)
+        self.last = run(entry, (x, y, z), words, self.memory)
 
     def read(self, name: str) -> Any:
         return self.memory.read(self.regions[name])
+
+
+def _argument(argument: Region | list[Region] | bool | int | float) -> Argument:
+    if isinstance(argument, Region):
+        return argument
+    return ListArgument(tuple(argument)) if isinstance(argument, list) else ScalarArgument(argument)

@@ -144,7 +144,7 @@ def _bitcast(frame: Frame, operation: Operation, operands: Sequence[Any]) -> Seq
     if dtype.itemsize != tile.dtype.itemsize:
         source = frame.element(operation.operands[0])
         raise Refused(f"bitcast from {source} to {frame.element(operation.results[0])}")
-    return (np.ascontiguousarray(tile).reshape(tile.shape).view(dtype),)
+    return (np.asarray(tile, order="C").view(dtype),)
 
 
 def _same(frame: Frame, operation: Operation, operands: Sequence[Any]) -> Sequence[Any]:

@@ -64,7 +64,7 @@ def to_odd(high: Array, low: Array) -> Array:
     """`high + low`, rounded to odd; `high` must be the nearest float64 to the sum."""
     high, low = np.broadcast_arrays(np.asarray(high, dtype=np.float64), np.asarray(low, dtype=np.float64))
     inexact = (low != 0) & np.isfinite(high) & np.isfinite(low)
-    even = (np.ascontiguousarray(high).view(np.int64) & 1) == 0
+    even = (np.asarray(high, order="C").view(np.int64) & 1) == 0
     neighbour = np.nextafter(high, np.where(low > 0, np.inf, -np.inf))
     return np.where(inexact & even, neighbour, high)
 
@@ -103,7 +103,7 @@ def nearest_even(value: Array, element: Element) -> Array:
 
 def tf32(single: Array) -> Array:
     """A float32 rounded to the ten bits of mantissa of tf32."""
-    bits = np.ascontiguousarray(single).view(np.uint32).astype(np.uint64)
+    bits = np.asarray(single, order="C").view(np.uint32).astype(np.uint64)
     half = (np.uint64(1) << np.uint64(_TF32_UNUSED_BITS - 1)) - np.uint64(1)
     odd = (bits >> np.uint64(_TF32_UNUSED_BITS)) & np.uint64(1)
     kept = (bits + half + odd) >> np.uint64(_TF32_UNUSED_BITS) << np.uint64(_TF32_UNUSED_BITS)
@@ -122,7 +122,7 @@ def _odd_float32(value: Array, single: Array) -> Array:
     # Truncate towards zero, then set the last bit.
     beyond = inexact & (np.abs(back) > np.abs(value))
     towards_zero = np.where(beyond, np.nextafter(single, np.float32(0)), single)
-    bits = np.ascontiguousarray(towards_zero).view(np.uint32) | inexact.astype(np.uint32)
+    bits = np.asarray(towards_zero, order="C").view(np.uint32) | inexact.astype(np.uint32)
     odd: Array = bits.view(np.float32)
     return odd.reshape(single.shape)
 
@@ -155,7 +155,7 @@ def _step(nearest: Array, direction: Array, rest: Array, element: Element) -> Ar
 
 
 def _tf32_neighbour(tile: Array, upward: Array) -> Array:
-    bits = np.ascontiguousarray(tile).view(np.int32).astype(np.int64)
+    bits = np.asarray(tile, order="C").view(np.int32).astype(np.int64)
     away = np.where((tile >= 0) == (upward > 0), 1, -1) << _TF32_UNUSED_BITS
     return (bits + away).astype(np.int32).view(np.float32).reshape(tile.shape)
 
