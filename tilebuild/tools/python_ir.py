@@ -102,7 +102,7 @@ def _not_a_kernel(sources: Sources, module: ModuleType, path: str, name: str) ->
     found = vars(module)[name]
     span, text = problems.place_of_definition(name, path, sources)
     if type(found) is StandIn:
-        maker = stand_in_name(found).removesuffix("()")
+        maker = stand_in_name(found).replace("()", "")
         fact = f"`{name}` is what `{maker}` makes of it, and no declared source provides that"
         return Diagnostic(fact, Blame.KERNEL, span, text, help=f"declare the source of `{maker}` in `deps`")
     fact = f"`{name}` is no kernel but of type {type(found).__name__}"
@@ -132,17 +132,18 @@ def _hint(value: Any) -> Any:
 
 def _compile(sources: Sources, kernel: Any, signature: Signature, arch: str) -> compiler.Compiled:
     name = kernel._pyfunc.__name__
+    span, text = problems.place_of_function(kernel._pyfunc, sources)
+    try:
+        given = signatures.kernel_signature(signature, name)
+    except (TypeError, ValueError) as error:  # facts that contradict one another
+        raise _Refused(Diagnostic(str(error), Blame.BUILD_FILE, span, text)) from error
     try:
         with refusing_reads(_refuse_read):
-            return compiler.compile_kernel(kernel, signatures.kernel_signature(signature, name), arch)
+            return compiler.compile_kernel(kernel, given, arch)
     except TileError as error:
         raise _Refused(problems.of_front_end(error, sources)) from error
-    except (
-        TypeError,
-        ValueError,
-    ) as error:  # facts that fit neither one another nor the kernel's annotations
-        span, text = problems.place_of_function(kernel._pyfunc, sources)
-        raise _Refused(Diagnostic(str(error), Blame.BUILD_FILE, span, text)) from error
+    except Exception as error:
+        raise _Refused(problems.of_crash(error, span, text)) from error
 
 
 def _refuse_read(name: str) -> NoReturn:

@@ -17,6 +17,7 @@ from tilebuild.tools.frontend.sources import Sources
 def of_front_end(error: TileError, sources: Sources) -> Diagnostic:
     """The compiler refuses the kernel."""
     fact, _, rest = error.message.strip().removesuffix("Unknown location").rstrip().partition("\n")
+    fact = fact or f"the cuTile front end fails here with {_innermost(error)}"
     place = error.loc
     notes = []
     caller = place.call_site
@@ -26,6 +27,16 @@ def of_front_end(error: TileError, sources: Sources) -> Diagnostic:
     if place.is_unknown():
         return Diagnostic(fact, Blame.KERNEL, help=rest, notes=tuple(notes))
     return Diagnostic(fact, Blame.KERNEL, _span(place, sources), _line(place), rest, tuple(notes))
+
+
+def of_crash(error: Exception, span: Span, source: str) -> Diagnostic:
+    """The compiler raises what is no refusal of its own; it says so of arguments that a kernel's annotations
+    forbid."""
+    if isinstance(error, TypeError) and str(error).startswith("Invalid "):
+        return Diagnostic(str(error), Blame.BUILD_FILE, span, source)
+    return Diagnostic(
+        f"the cuTile front end fails on this kernel with {_innermost(error)}", Blame.KERNEL, span, source
+    )
 
 
 def of_import(error: Exception, sources: Sources, path: str) -> Diagnostic:
@@ -41,6 +52,13 @@ def of_import(error: Exception, sources: Sources, path: str) -> Diagnostic:
         Note("imported or called from here", _frame_span(f, sources), f.line or "") for f in callers
     )
     return Diagnostic(fact, Blame.KERNEL, _frame_span(last, sources), _full_line(last), notes=notes)
+
+
+def _innermost(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return text.strip().partition("\n")[0]
 
 
 def _of_syntax_error(error: SyntaxError, sources: Sources) -> Diagnostic:
