@@ -12,6 +12,7 @@ import selectors
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from tilebuild.action import Action, Artifact
@@ -57,6 +58,13 @@ class Execution:
     outcomes: tuple[Outcome, ...]
     produced: dict[Artifact, OutputFile]
     interrupted: bool = False
+
+    def outcome_of(self, action: Action) -> Outcome:
+        return self._by_output[action.outputs[0][1]]
+
+    @cached_property
+    def _by_output(self) -> dict[Artifact, Outcome]:
+        return {outcome.action.outputs[0][1]: outcome for outcome in self.outcomes}
 
 
 @dataclass
@@ -115,6 +123,7 @@ class _Run:
         self._outcomes: dict[int, Outcome] = {}
         self._produced: dict[Artifact, OutputFile] = {}
         self._failed = False
+        self._began = time.time()
 
     def run(self) -> Execution:
         try:
@@ -346,7 +355,7 @@ class _Run:
         )
         self._outcomes[index] = outcome
         if not self._x.options.dry_run:
-            self._x.history.record(outcome, time.time())
+            self._x.history.record(outcome, self._began)
         self._x.observe(ActionFinished(outcome))
 
     def _why(self, action: Action, status: Status, print_: Fingerprint | None) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ _FINISHED = frozenset({Status.RAN, Status.HIT, Status.FAILED})
 
 @dataclass(frozen=True)
 class Record:
-    """The last run or hit of an action."""
+    """The last run or hit of an action that said something new; `when` its build began."""
 
     mnemonic: str
     detail: str

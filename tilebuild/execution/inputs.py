@@ -49,7 +49,7 @@ class FileDigests:
             return FileDigest(known[1], executable)
         digest = digest_of_file(path)
         self.hashed += 1
-        if is_settled(status, now):
+        if is_settled(status.st_mtime_ns, status.st_ctime_ns, now):
             self._known[path] = (signature, digest)
         else:
             self._known.pop(path, None)
@@ -81,12 +81,11 @@ def signature_of(status: os.stat_result) -> Signature:
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
-def is_settled(status: os.stat_result, now_ns: int) -> bool:
-    """Whether a change after `now_ns` is sure to give the file other times.
+def is_settled(mtime_ns: int, ctime_ns: int, now_ns: int) -> bool:
+    """Whether a change after `now_ns` is sure to give a file with these times other ones.
 
-    File systems that keep whole milliseconds or less precise times may also count in steps of 2 s; the
-    others step at most every 10 ms.
+    File systems that keep whole milliseconds or less precise times may also count in steps of 2 s; the others
+    step at most every 10 ms.
     """
-    youngest = max(status.st_mtime_ns, status.st_ctime_ns)
-    precise = status.st_ctime_ns % 1_000_000 != 0
-    return youngest < now_ns - (20_000_000 if precise else 2_000_000_000)
+    precise = ctime_ns % 1_000_000 != 0
+    return max(mtime_ns, ctime_ns) < now_ns - (20_000_000 if precise else 2_000_000_000)

@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import os
 import sysconfig
+from collections.abc import Collection
 from pathlib import Path
 
 from tilebuild.toolchain import rust
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_RUST = frozenset({"driver", "cargo", "rustfmt"})
 _RULES = (_PACKAGE / "_rules", _PACKAGE.parent / "rules")
 
 
-def files() -> tuple[str, ...]:
-    """Our own sources, those of the driver, and what selects the Rust toolchain; absolute paths."""
+def files(tools: Collection[str]) -> tuple[str, ...]:
+    """Our own sources, those of the driver, and for actions that use Rust what selects its toolchain.
+
+    Paths are absolute.
+    """
     found = [path for root in (_PACKAGE, *_RULES) for path in _sources(root)]
-    settings = Path(os.environ.get("RUSTUP_HOME") or os.path.expanduser("~/.rustup"), "settings.toml")
-    found += [str(settings)] if settings.is_file() else []
-    found.append(str(rust.toolchain().rustc))
+    if _RUST.intersection(tools):
+        settings = Path(os.environ.get("RUSTUP_HOME") or os.path.expanduser("~/.rustup"), "settings.toml")
+        found += [str(settings)] if settings.is_file() else []
+        found.append(str(rust.toolchain().rustc))
     return tuple(sorted(found))
 
 

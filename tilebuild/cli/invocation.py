@@ -1,0 +1,14 @@
+"""The command as it was typed. Knows no command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """`folder` is where it was typed; empty if the command went elsewhere since."""
+
+    argv: Sequence[str]
+    folder: str

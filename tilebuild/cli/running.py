@@ -1,0 +1,59 @@
+"""What `build` and `test` share: reports while it runs and afterwards, and the memo for the next time."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from tilebuild.cli.invocation import Invocation
+from tilebuild.cli.options import open_session
+from tilebuild.report import ExitCode, Report
+from tilebuild.reporting.json_lines import JsonReporter
+from tilebuild.reporting.lines import LineReporter
+from tilebuild.reporting.live import LiveReporter
+from tilebuild.reporting.summary import summary, up_to_date
+from tilebuild.reporting.text import Style
+from tilebuild.session import Request
+
+
+def run(ctx: click.Context, request: Request, architectures: tuple[str, ...], *, as_json: bool) -> int:
+    reporter = _reporter(as_json)
+    session = open_session(architectures, reporter)
+    try:
+        report = session.run(request)
+    finally:
+        reporter.close()
+    if isinstance(reporter, JsonReporter):
+        reporter.write(report.to_json())
+        return report.exit_code
+    _show(report)
+    invocation = ctx.find_object(Invocation)
+    if report.exit_code is ExitCode.OK and not report.dry_run and invocation and invocation.folder:
+        text = up_to_date(report, Style(wants_colour(sys.stdout.isatty())))
+        session.remember(invocation.argv, invocation.folder, text)
+    return report.exit_code
+
+
+def wants_colour(terminal: bool) -> bool:
+    return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _reporter(as_json: bool) -> JsonReporter | LiveReporter | LineReporter:
+    if as_json:
+        return JsonReporter(sys.stdout)
+    if wants_colour(sys.stderr.isatty()):
+        return LiveReporter(sys.stderr, Style(True))
+    return LineReporter(sys.stderr)
+
+
+def _show(report: Report) -> None:
+    for line in report.printed:
+        print(line, file=sys.stderr)
+    for diagnostic in report.diagnostics:
+        print(diagnostic.render(), file=sys.stderr)
+    sys.stderr.flush()
+    print(summary(report, Style(wants_colour(sys.stdout.isatty()))), end="", flush=True)
+    if report.exit_code is ExitCode.NO_TESTS:
+        print("no tests found", file=sys.stderr)

@@ -1,0 +1,56 @@
+"""`why`: what of a target would run now and why; if nothing, why the last build did what it did. Knows
+no key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import click
+
+from tilebuild.cli import options
+from tilebuild.events import Outcome, Status
+from tilebuild.execution.history import Record
+from tilebuild.reporting.text import counted, seconds
+from tilebuild.session import Request
+
+
+@click.command()
+@click.argument("target")
+@options.architectures
+def command(target: str, architectures: tuple[str, ...]) -> int:
+    """Say why actions of TARGET would run; if all is built, why they ran the last time."""
+    session = options.open_session(architectures)
+    report = session.run(Request("build", (target,), dry_run=True, keep_going=True))
+    due = [outcome for outcome in report.outcomes if outcome.status is Status.WOULD_RUN]
+    failed = [outcome for outcome in report.outcomes if outcome.status is Status.FAILED]
+    lines = list(_due([*failed, *due]))
+    waiting = sum(outcome.status is Status.MAY_RUN for outcome in report.outcomes)
+    if waiting:
+        lines.append(f"{counted(waiting, 'action')} may run after those, if what they make has changed")
+    if not lines:
+        lines.append(f"{target} is built: {counted(len(report.outcomes), 'result')} in the cache")
+        for result in report.targets:
+            lines += _last(session.records(result.label))
+    click.echo("\n".join(lines))
+    return 0
+
+
+def _due(outcomes: list[Outcome]) -> Iterator[str]:
+    for outcome in outcomes:
+        action = outcome.action
+        yield " ".join(part for part in (action.mnemonic, action.detail, outcome.status.value) if part)
+        yield from (f"  {line}" for line in outcome.why)
+        yield from (f"  {diagnostic.fact}" for diagnostic in outcome.diagnostics)
+
+
+def _last(records: Mapping[str, Record]) -> Iterator[str]:
+    """The records of the last build that did something for the target."""
+    newest = max((record.when for record in records.values()), default=0.0)
+    latest = [record for record in records.values() if record.when == newest]
+    if latest:
+        yield f"the last build that changed it had {counted(len(latest), 'new result')}:"
+    for record in latest:
+        found = "was in the cache" if record.status == Status.HIT.value else f"took {seconds(record.seconds)}"
+        yield " ".join(part for part in (record.mnemonic, record.detail, found) if part)
+        yield from (f"  {line}" for line in record.why)

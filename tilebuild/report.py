@@ -1,0 +1,113 @@
+"""What came of a command: per target, and per action. Knows neither how it was found out nor how it is
+shown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from tilebuild.diagnostics import Diagnostic
+from tilebuild.events import EVENT_VERSION, Outcome, Status
+
+
+class ExitCode(IntEnum):
+    """Bazel's numbers."""
+
+    OK = 0
+    BUILD_FAILED = 1
+    BAD_COMMAND_LINE = 2
+    TESTS_FAILED = 3
+    NO_TESTS = 4
+    ANALYSIS_FAILED = 7
+    INTERRUPTED = 8
+    LOCK_HELD = 9
+    OUT_OF_MEMORY = 33
+    LOCAL_ENVIRONMENT = 36
+    INTERNAL_ERROR = 37
+
+
+@dataclass(frozen=True)
+class TargetResult:
+    """A requested target. `problem` says in one line why it is not `ok`.
+
+    `verdict` is the content of its verdict file, of those rules that have one; `files` lie in the output
+    folder.
+    """
+
+    label: str
+    kind: str
+    ok: bool
+    files: tuple[str, ...] = ()
+    verdict: Mapping[str, Any] | None = None
+    problem: str = ""
+    test: bool = False
+    cached: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "label": self.label,
+            "kind": self.kind,
+            "ok": self.ok,
+            "files": list(self.files),
+            "verdict": self.verdict,
+            "problem": self.problem,
+            "cached": self.cached,
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """One `build` or `test`. `dry_run` reports say what would happen."""
+
+    verb: str
+    targets: tuple[TargetResult, ...]
+    outcomes: tuple[Outcome, ...]
+    seconds: float
+    interrupted: bool = False
+    dry_run: bool = False
+    printed: tuple[str, ...] = ()
+    output: str = ""
+
+    def counts(self) -> Mapping[Status, int]:
+        return Counter(outcome.status for outcome in self.outcomes)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Everything that a person must read, each once."""
+        return tuple(dict.fromkeys(self._diagnostics()))
+
+    def _diagnostics(self) -> Iterator[Diagnostic]:
+        for outcome in self.outcomes:
+            yield from outcome.diagnostics
+        for target in self.targets:
+            if target.verdict is not None and not target.ok:
+                yield from (Diagnostic.from_json(item) for item in target.verdict.get("diagnostics", ()))
+
+    @property
+    def exit_code(self) -> ExitCode:
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
+        if self.verb == "test" and not self.targets:
+            return ExitCode.NO_TESTS
+        failed = [target for target in self.targets if not target.ok]
+        if not failed or self.dry_run:
+            return ExitCode.OK
+        if self.verb == "test" and all(target.verdict is not None for target in failed):
+            return ExitCode.TESTS_FAILED
+        return ExitCode.BUILD_FAILED
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": EVENT_VERSION,
+            "event": "report",
+            "verb": self.verb,
+            "exit_code": int(self.exit_code),
+            "seconds": round(self.seconds, 3),
+            "actions": {status.value: count for status, count in sorted(self.counts().items(), key=str)},
+            "targets": [target.to_json() for target in self.targets],
+            "diagnostics": [diagnostic.to_json() for diagnostic in self.diagnostics],
+        }

@@ -1,0 +1,155 @@
+"""The text at the end of a `build` or `test`: what each target is worth, where the time went. Knows no
+terminal but colour.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tilebuild.events import Outcome, Status
+from tilebuild.report import Report, TargetResult
+from tilebuild.reporting.text import Style, columns, counted, seconds
+
+_SHOWN_FILES = 6
+_ENDS = {
+    Status.RAN: "ran",
+    Status.HIT: "cached",
+    Status.SKIPPED: "not needed",
+    Status.FAILED: "failed",
+    Status.BLOCKED: "blocked",
+    Status.CANCELLED: "not started",
+}
+_IDLE = frozenset({Status.HIT, Status.SKIPPED})
+
+
+def summary(report: Report, style: Style) -> str:
+    """Everything after the diagnostics; ends with a newline."""
+    lines = [line for target in report.targets for line in _target(target, report, style)]
+    if report.dry_run:
+        lines += _plan(report.outcomes, style)
+    elif any(outcome.status not in _IDLE for outcome in report.outcomes):
+        lines += _stages(report.outcomes, style)
+    lines += [style.bad(f"FAILED {t.label}: {t.problem}") for t in report.targets if not t.ok]
+    lines.append(_footer(report, style))
+    return "\n".join(lines) + "\n"
+
+
+def _target(target: TargetResult, report: Report, style: Style) -> Iterator[str]:
+    if target.verdict is not None and "kernels" in target.verdict:
+        word = style.good("ok") if target.ok else style.bad("FAILED")
+        cached = " (cached)" if target.test and target.cached else ""
+        yield f"{style.strong(target.label)}  {word}{cached}"
+        yield from (f"  {line}" for line in _kernels(target.verdict["kernels"], style))
+        yield from (f"  {line}" for line in _tests(target.verdict, style))
+    elif target.test or report.verb == "test":
+        word = style.good("PASSED") if target.ok else style.bad("FAILED")
+        cached = "(cached) " if target.cached else ""
+        yield f"{target.label}  {cached}{word}"
+    elif target.ok and not report.dry_run:
+        yield f"{target.label}  {style.good('ok')}"
+    shown = () if target.verdict is not None or report.dry_run else target.files[:_SHOWN_FILES]
+    yield from (f"  {report.output}/{path}" for path in shown)
+    if shown and len(target.files) > len(shown):
+        yield f"  and {counted(len(target.files) - len(shown), 'more file')}"
+
+
+def _kernels(kernels: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
+    """One line per kernel and architecture group; below it what kept better rungs from being chosen."""
+    architectures = sorted(
+        {a for kernel in kernels for row in kernel["evidence"].values() for a in row},
+        key=lambda name: (len(name), name),
+    )
+    rows = [["kernel", "style", "rung", "unsafe", "interface", *architectures]]
+    for kernel in kernels:
+        words = [_evidence(kernel["evidence"], architecture) for architecture in architectures]
+        rows.append(
+            [
+                kernel["kernel"],
+                kernel.get("style") or "refused",
+                kernel.get("rung") or "-",
+                str(kernel.get("unsafe_lines", 0)),
+                kernel.get("interface") or "-",
+                *words,
+            ]
+        )
+    heading, *lines = columns(rows, right=frozenset({3}))
+    yield style.faint(heading)
+    for kernel, line in zip(kernels, lines, strict=True):
+        yield line
+        for failed in kernel.get("failed_rungs", ()):
+            yield style.faint(f"  rung {failed['rung']} failed: {failed['reason']}")
+        for flagged in kernel.get("flagged", ()):
+            yield f"  {flagged}: equal machine code over different Tile IR"
+
+
+def _evidence(evidence: Mapping[str, Mapping[str, str]], architecture: str) -> str:
+    found = Counter(row[architecture] for row in evidence.values() if architecture in row)
+    if len(found) == 1:
+        (word, count), *_ = found.items()
+        return f"{word} ×{count}" if count > 1 else word
+    return ", ".join(f"{word} ×{count}" for word, count in found.most_common()) or "-"
+
+
+def _tests(verdict: Mapping[str, Any], style: Style) -> Iterator[str]:
+    test = verdict.get("cpu_test") or {}
+    counts = [(test.get("passed", 0), "passed"), (test.get("failed", 0), "failed")]
+    counts.append((test.get("not_applicable", 0), "not applicable"))
+    said = [f"{count} {word}" for count, word in counts if count]
+    if said:
+        text = f"cpu test: {', '.join(said)}"
+        yield style.bad(text) if test.get("failed") else text
+    for case in test.get("cases", ()):
+        if case.get("state") == "failed":
+            yield style.bad(f"  {case.get('name', '?')}: {case.get('why') or 'failed'}")
+    for gate in verdict.get("gates", ()):
+        if gate["state"] == "pending":
+            yield f"gate {gate['gate']}: pending" + (f": {gate['why']}" if gate.get("why") else "")
+
+
+def _stages(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
+    """Where the time went: per mnemonic, in the order in which they first ended."""
+    rows = [["stage", "ran", "cached", "skipped", "failed", "time"]]
+    for mnemonic in dict.fromkeys(outcome.action.mnemonic for outcome in outcomes):
+        ended = [o for o in outcomes if o.action.mnemonic == mnemonic]
+        counts = Counter(o.status for o in ended)
+        spent = sum(o.seconds for o in ended if o.status in (Status.RAN, Status.FAILED))
+        numbers = [counts[s] for s in (Status.RAN, Status.HIT, Status.SKIPPED, Status.FAILED)]
+        rows.append([mnemonic, *(str(n) if n else "·" for n in numbers), seconds(spent) if spent else "·"])
+    heading, *lines = columns(rows, right=frozenset({1, 2, 3, 4, 5}))
+    yield style.faint(heading)
+    yield from lines
+
+
+def _plan(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
+    for outcome in outcomes:
+        if outcome.status is Status.WOULD_RUN:
+            action = outcome.action
+            name = " ".join(part for part in (action.mnemonic, action.label, action.detail) if part)
+            yield f"would run {name}"
+            yield from (style.faint(f"  {line}") for line in outcome.why)
+    waiting = sum(outcome.status is Status.MAY_RUN for outcome in outcomes)
+    if waiting:
+        yield f"may run after those: {counted(waiting, 'action')}"
+
+
+def _footer(report: Report, style: Style) -> str:
+    counts = report.counts()
+    failed = sum(not target.ok for target in report.targets)
+    targets = counted(len(report.targets), "target" if report.verb == "build" else "test")
+    if report.interrupted:
+        return style.bad("interrupted: what was finished is kept")
+    if report.dry_run:
+        return f"dry run: {targets}, {counted(counts[Status.WOULD_RUN], 'action')} would run"
+    state = style.bad(f"{failed} of {targets} failed") if failed else style.good(f"{targets} ok")
+    parts = [f"{counts[status]} {word}" for status, word in _ENDS.items() if counts[status]]
+    actions = f"; actions: {', '.join(parts)}" if parts else ""
+    return f"{report.verb}: {state}{actions}; {seconds(report.seconds)}"
+
+
+def up_to_date(report: Report, style: Style) -> str:
+    """What the same command says when nothing has changed."""
+    lines = [line for target in report.targets for line in _target(target, report, style)]
+    targets = counted(len(report.targets), "target" if report.verb == "build" else "test")
+    return "\n".join([*lines, f"{report.verb}: {style.good(targets + ' ok')}; nothing to do"]) + "\n"
