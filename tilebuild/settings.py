@@ -18,8 +18,8 @@ from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span, did_
 SETTINGS_FILE = "tilebuild.toml"
 PROJECT_FILE = "pyproject.toml"
 ENVIRONMENT_PREFIX = "TILEBUILD_"
-#: Variables of this prefix tell an action where its tools lie; they are no settings.
-TOOL_PREFIX = "TILEBUILD_TOOL_"
+#: Variables that say where tools lie and where cargo compiles; they are no settings.
+TOOL_PREFIXES = ("TILEBUILD_TOOL_", "TILEBUILD_CARGO_TARGET")
 
 #: What may be demanded of a port's evidence, best first.
 Evidence = Literal[
@@ -144,7 +144,11 @@ def _read(root: Path) -> tuple[str, dict[str, Any], str]:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        span = Span(name, int(place.group(1)), int(place.group(2))) if place else Span(name)
+        span = (
+            Span(name, int(place.group(1)), int(place.group(2)))
+            if place
+            else Span(name, text.count("\n") + 1)
+        )
         fact = str(error).partition(" (at ")[0]
         raise DiagnosticError(
             Diagnostic(fact, Blame.BUILD_FILE, span).with_source(text.splitlines())
@@ -156,7 +160,7 @@ def _from_environment(environ: Mapping[str, str], problems: list[Diagnostic]) ->
     variables = {ENVIRONMENT_PREFIX + name.upper().replace(".", "_"): name for name in names()}
     found: dict[str, object] = {}
     for variable, value in environ.items():
-        if not variable.startswith(ENVIRONMENT_PREFIX) or variable.startswith(TOOL_PREFIX):
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable.startswith(TOOL_PREFIXES):
             continue
         name = variables.get(variable)
         if name is None:
