@@ -117,6 +117,8 @@ class Emitter:
         self.unchecked = False  # whether the text itself needs `unchecked_accesses`
         self.uses = uses(program.entry)
         self.unshaped: set[ir.Value] = set()  # tiles that still stand as the scalar they are made of
+        #: Constants that no literal gives, until they are broadcast to their shape: number and bits.
+        self.deferred: dict[ir.Value, tuple[bool | int | float, int | None]] = {}
         self.scopes: list[Scope] = [Scope()]
         self.block: Block = []
         self.implicit = implicit_arrays(lifted) if rung.tensors else set()

@@ -26,14 +26,6 @@ _PADDING_NAME: Mapping[str, str] = {
 }
 
 _FIXED: Mapping[str, str] = {
-    "floor_div": """
-/// `a // b` of Python: rounds toward negative infinity.
-fn floor_div<E: ElementType>(a: E, b: E) -> E {
-    let quotient: Tile<E, { [] }> =
-        divi(scalar_to_tile(a), scalar_to_tile(b), rounding::NegativeInf);
-    tile_to_scalar(quotient)
-}
-""",
     "floor_mod": """
 /// `a % b` of Python: the result has the sign of `b`.
 fn floor_mod(a: i32, b: i32) -> i32 {
@@ -188,27 +180,31 @@ pub fn {name}<'s>(_tensor: &Tensor<{element}, {lengths}>) -> Shape<'s, {strides}
         )
 
     def scalar(
-        self, name: str, doc: str, body: str, operands: int, same: bool = True, reason: str = ""
+        self, name: str, doc: str, body: str, operands: tuple[str, ...], result: str, reason: str = ""
     ) -> str:
-        """A function on scalars around a function on tiles; `body` names its arguments `x`, `y` and `z`."""
-        letters = "xyz"[:operands]
-        if same:
-            generics, result = "E: ElementType", "E"
-            parameters = ", ".join(f"{p}: E" for p in letters)
-        else:
-            generics, result = "A: ElementType, B: ElementType", "B"
-            parameters = ", ".join(f"{p}: A" for p in letters)
+        """A function on scalars around one on tiles; `body` names its arguments `x`, `y` and `z`. Returns its name.
+
+        It is written for these element types alone: a generic one does not get past cutile's type inference.
+        """
+        letters = "xyz"[: len(operands)]
+        parameters = ", ".join(f"{p}: {t}" for p, t in zip(letters, operands, strict=True))
         lets = "".join(
-            f"    let {p}: Tile<{'E' if same else 'A'}, {{ [] }}> = scalar_to_tile({p});\n" for p in letters
+            f"    let {p}: Tile<{t}, {{ [] }}> = scalar_to_tile({p});\n"
+            for p, t in zip(letters, operands, strict=True)
         )
         safety = f"    // SAFETY: {reason}\n" if reason else ""
         return self.add(
             name,
             f"""
 /// {doc}
-fn {name}<{generics}>({parameters}) -> {result} {{
+fn {name}({parameters}) -> {result} {{
 {lets}{safety}    let result: Tile<{result}, {{ [] }}> = {body};
     tile_to_scalar(result)
 }}
 """,
         )
+
+    def floor_div(self, element: str) -> str:
+        name = "floor_div" if element == "i32" else f"floor_div_{element}"
+        doc = "`a // b` of Python: rounds toward negative infinity."
+        return self.scalar(name, doc, "divi(x, y, rounding::NegativeInf)", (element, element), element)

@@ -124,7 +124,7 @@ def _fits(statement: Statement, let: Let, position: list[int]) -> bool:
         return False
     if isinstance(parent, Method) and position[-1] == 0 and isinstance(let.value, Number):
         return False
-    if isinstance(parent, Unsafe | Descriptor):
+    if isinstance(parent, Unsafe | Descriptor) or (isinstance(parent, Call) and parent.function == "Some"):
         return False
     return _depth(root) + _depth(let.value) <= _DEPTH
 

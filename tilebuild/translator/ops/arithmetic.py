@@ -151,7 +151,7 @@ def divi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         e.let(result, Binary("/", left, right), "quotient", infers=True)
     elif scalar and rounding == "negative_inf":
 
-        e.let(result, Call(e.helpers.use("floor_div"), (left, right)), "quotient", infers=True)
+        e.let(result, Call(e.helpers.floor_div(e.element(result)), (left, right)), "quotient", infers=True)
     elif scalar and rounding == "positive_inf" and e.element(result) == "i32":
 
         e.let(result, Call("ceil_div", (left, right)), "quotient", infers=True)
@@ -231,18 +231,10 @@ def select(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     operands: tuple[Expr, ...] = tuple(e.value(v) for v in op.operands)
     name = "select"
     if e.is_scalar(result):
-        name = e.helpers.add(
-            "choose",
-            """
-/// `a` where `condition` holds, else `b`; both are computed.
-fn choose<E: ElementType>(condition: bool, a: E, b: E) -> E {
-    let condition: Tile<bool, { [] }> = scalar_to_tile(condition);
-    let a: Tile<E, { [] }> = scalar_to_tile(a);
-    let b: Tile<E, { [] }> = scalar_to_tile(b);
-    let chosen: Tile<E, { [] }> = select(condition, a, b);
-    tile_to_scalar(chosen)
-}
-""",
+        element = e.element(result)
+        doc = "`y` where `x` holds, else `z`; both are computed."
+        name = e.helpers.scalar(
+            f"choose_{element}", doc, "select(x, y, z)", ("bool", element, element), element
         )
     e.let(result, Call(name, operands), "selected", infers=True)
 

@@ -18,8 +18,19 @@ def _convert(e: Emitter, op: ir.Operation, function: str, source: Expr, element:
         e.let(result, Call(function, (source, *map(Path, markers))), _word(op.name))
         return
     body = f"{function}({', '.join(['x', *markers])})"
-    name = e.helpers.scalar(f"scalar_{function}", f"`{function}` on scalars.", body, 1, same=False)
-    e.let(result, Call(f"{name}::<{element}, {e.element(result)}>", (source,)), _word(op.name), infers=True)
+    name = f"{_PREFIX[function]}_{element}_{e.element(result)}"
+    e.helpers.scalar(name, f"`{function}` on scalars.", body, (element,), e.element(result))
+    e.let(result, Call(name, (source,)), _word(op.name), infers=True)
+
+
+#: Names of the helpers that convert scalars: `widen_i32_i64(x)`.
+_PREFIX: Mapping[str, str] = {
+    "exti": "widen",
+    "itof": "to_float",
+    "ftoi": "to_integer",
+    "ftof": "to_float",
+    "bitcast": "scalar_bitcast",
+}
 
 
 def _word(name: str) -> str:

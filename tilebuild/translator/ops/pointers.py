@@ -69,8 +69,13 @@ class _Order:
 
 
 def some(e: Emitter, values: tuple[ir.Value, ...]) -> Expr:
-    """`Some(x)` of an optional operand, or `None`."""
-    return Call("Some", (as_tile(e, values[0]),)) if values else Path("None")
+    """`Some(x)` of an optional operand, or `None`. cutile infers no types inside of `Some`: what stands there has a name."""
+    if not values:
+        return Path("None")
+    tile = as_tile(e, values[0])
+    if not isinstance(tile, Var):
+        tile = e.temporary("operand", TileType(e.element(values[0]), e.shape(values[0])), tile)
+    return Call("Some", (tile,))
 
 
 def some_token(e: Emitter, values: tuple[ir.Value, ...]) -> Expr:
@@ -117,6 +122,7 @@ def _padded_load(e: Emitter, source: ir.Value, tile: ir.Value) -> str:
         name,
         f"""
 /// `load_ptr_tko` with a tile as padding: in cutile 0.5.0 it can only be a number, and only up to rank 1.
+#[allow(unused_variables)]
 #[cuda_tile::op(name = "cuda_tile.load_ptr_tko", params = ["source"])]
 pub unsafe fn {name}<O: ordering::LoadMode, Sc: scope::Mode, const CYCLES: i32>(
     source: {pointers},

@@ -24,6 +24,9 @@ def constant(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     literal = number(e, value, element)
     if literal is not None and e.is_scalar(result):
         e.bind(result, literal)
+    elif literal is None and e.is_scalar(result) and _is_only_spread(e, result):
+        # No number of this type can be written: the constant is made in the shape that it gets.
+        e.deferred[result] = (value, bits if isinstance(bits, int) else None)
     elif literal is not None and e.rung.readable:
         # Typed by its literal, so that it can stand where it is used.
         e.bind(result, Call("broadcast_scalar", (literal, shape(e.shape(result)))))
@@ -31,10 +34,17 @@ def constant(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         _dense(e, result, value, bits if isinstance(bits, int) else None)
 
 
+def _is_only_spread(e: Emitter, value: ir.Value) -> bool:
+    users = e.uses.get(value, [])
+    return all(u.name == "reshape" and _only_broadcast(e, u.results[0]) for u in users)
+
+
 def _dense(e: Emitter, result: ir.Value, value: bool | int | float, bits: int | None) -> None:
     """A constant tile. Only values that cutile 0.5.0 encodes rightly go through its public `constant`."""
     element = e.element(result)
     literal = number(e, value, element)
+    if element in ("f16", "bf16") and value in (0, 1) and not (value == 0 and bits):
+        literal = Path(f"{element}::{'ONE' if value else 'ZERO'}")
     infinity = {float("inf"): "INFINITY", float("-inf"): "NEG_INFINITY"}.get(value)
     if element in ("f32", "f64") and infinity:
         literal = Path(f"{element}::{infinity}")
@@ -56,7 +66,7 @@ def _shim(e: Emitter, result: ir.Value, value: bool | int | float, bits: int | N
     let_tile(e, result, Call(name, (literal,)), "constant", infers=True)
 
 
-def _shim_argument(element: str, value: bool | int | float, bits: int | None) -> tuple[str, Number]:
+def _shim_argument(element: str, value: bool | int | float, bits: int | None) -> tuple[str, Expr]:
     if element == "bool":
         return "i32", Number(str(int(value)), "i32")
     if element.startswith("u") and isinstance(value, int):
@@ -68,6 +78,8 @@ def _shim_argument(element: str, value: bool | int | float, bits: int | None) ->
         argument = "i64" if element == "i64" else "i32"
         return argument, Number(str(value), argument)
     finite = value == value and abs(value) != float("inf")
+    if element in ("f16", "bf16") and abs(value) == float("inf"):
+        return "f32", Path(f"f32::{'INFINITY' if value > 0 else 'NEG_INFINITY'}")
     if element in ("f16", "bf16", "tf32") and finite and (value != 0 or not bits):
         return "f32", Number(decimal(float(value), "f32"), "f32")
     raise Refusal(f"the {element} constant {value} has no Rust form yet")
@@ -95,6 +107,9 @@ def iota(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 def reshape(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     source, result = op.operands[0], op.results[0]
+    if source in e.deferred:
+        e.deferred[result] = e.deferred[source]
+        return
     if e.is_scalar(source) and _only_broadcast(e, result):
         # The scalar reaches its shape by `broadcast_scalar`, which is this reshape and the broadcast.
         e.bind(result, e.value(source))
@@ -115,7 +130,9 @@ def _only_broadcast(e: Emitter, value: ir.Value) -> bool:
 def broadcast(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     source, result = op.operands[0], op.results[0]
     extents = shape(e.shape(result))
-    if isinstance(e.tile(source).element, ir.Pointer):
+    if source in e.deferred:
+        _dense(e, result, *e.deferred[source])
+    elif isinstance(e.tile(source).element, ir.Pointer):
         e.let(result, Method(e.pointer_tile(source), "broadcast", (extents,)), "pointers")
     elif e.is_scalar(source) or source in e.unshaped:
         e.let(result, Call("broadcast_scalar", (e.value(source), extents)), "splat", infers=True)

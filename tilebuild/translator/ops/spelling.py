@@ -84,8 +84,9 @@ def with_sign(e: Emitter, value: ir.Value, sign: str) -> tuple[Expr, str]:
         return e.value(value), element
     other = ("u" if sign == "unsigned" else "i") + element[1:]
     if e.is_scalar(value):
-        name = e.helpers.scalar("scalar_bitcast", "The same bits as another type.", "bitcast(x)", 1, same=False)
-        return Call(f"{name}::<{element}, {other}>", (e.value(value),)), other
+        doc = "The same bits as another type."
+        name = e.helpers.scalar(f"scalar_bitcast_{element}_{other}", doc, "bitcast(x)", (element,), other)
+        return Call(name, (e.value(value),)), other
     kind = TileType(other, e.shape(value))
     return e.temporary(f"{sign}_{hint(e, value)}", kind, Call("bitcast", (e.value(value),))), other
 
@@ -115,18 +116,15 @@ def apply(
         call: Expr = Call(function, arguments)
         e.let(result, Unsafe(call, unsafe) if unsafe else call, fallback, infers=infers)
         return
-    sources = [e.element(v) for v in operands]
-    if len(set(sources)) > 1:
-        raise Refusal(f"{op.name} on scalars of different types has no Rust form yet")
-    same = sources[0] == e.element(result) and infers
-    letters = "xyz"[: len(operands)]
-    body = f"{function}({', '.join([*letters, *markers])})"
+    sources = tuple(e.element(v) for v in operands)
+    body = f"{function}({', '.join([*'xyz'[: len(operands)], *markers])})"
     if unsafe:
         body = f"unsafe {{ {body} }}"
-    suffix = "".join("_" + _snake(m.rpartition("::")[2]) for m in markers if not m.endswith(("NearestEven", "Disabled")))
-    name = e.helpers.scalar(f"scalar_{function}{suffix}", f"`{function}` on scalars.", body, len(operands), same, unsafe)
-    turbofish = "" if same else f"::<{sources[0]}, {e.element(result)}>"
-    e.let(result, Call(name + turbofish, tuple(e.value(v) for v in operands)), fallback, infers=True)
+    flags = [_snake(m.rpartition("::")[2]) for m in markers if not m.endswith(("NearestEven", "Disabled"))]
+    types = list(dict.fromkeys([*sources, e.element(result)]))
+    name = "_".join(["scalar", function, *flags, *types])
+    e.helpers.scalar(name, f"`{function}` on scalars.", body, sources, e.element(result), unsafe)
+    e.let(result, Call(name, tuple(e.value(v) for v in operands)), fallback, infers=True)
 
 
 def _snake(word: str) -> str:
@@ -158,11 +156,12 @@ def declare(
     """Declares an operation. Without its prefix a name takes the general path of cutile, which assumes no facts."""
     listed = ", ".join(f'"{p}"' for p in params)
     attributes = f", named_attributes = [{', '.join(_quoted(n) for n in named)}]" if named else ""
+    allow = "" if signature.startswith("()") else "#[allow(unused_variables)]\n"
     e.helpers.add(
         name,
         f"""
 /// `{operation}`, declared here because cutile 0.5.0 has no public spelling with these types or flags.
-#[cuda_tile::op(name = "{prefix}{operation}", params = [{listed}]{attributes}{more})]
+{allow}#[cuda_tile::op(name = "{prefix}{operation}", params = [{listed}]{attributes}{more})]
 pub fn {name}{signature} {{
     unreachable!()
 }}
