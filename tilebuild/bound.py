@@ -2,9 +2,10 @@
 
     bound = u_out * |reference| + c * u_acc * sqrt(L) * reference(|inputs|) + absolute
 
-`u_out` is the unit roundoff of the output's type, `u_acc` that of the accumulator (float32, or float64 for float64
-outputs), L the reduction length and `c` a constant per type. `absolute` starts at half the smallest number of the
-output's type, since below it the relative error of a rounding is unbounded. Integers and truth values must be exact.
+`u_out` is the unit roundoff of the output's type, `u_acc` that of the accumulator (float32, or float64 for
+float64 outputs), L the reduction length and `c` a constant per type. `absolute` starts at half the smallest
+number of the output's type, since below it the relative error of a rounding is unbounded. Integers and truth
+values must be exact.
 
 `xp` is the array library, `numpy` or `cupy`.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite, sqrt
+from math import frexp, isfinite, ldexp, sqrt
 from types import ModuleType
 from typing import Any
 
@@ -31,6 +32,7 @@ FORMATS: Mapping[str, Format] = {
     "f64": Format(53, 2.0**-1074, 1.7976931348623157e308),
     "f32": Format(24, 2.0**-149, (2 - 2.0**-23) * 2.0**127),
     "f16": Format(11, 2.0**-24, 65504.0),
+    "tf32": Format(11, 2.0**-136, (2 - 2.0**-10) * 2.0**127),
     "bf16": Format(8, 2.0**-133, (2 - 2.0**-7) * 2.0**127),
     "f8e4m3fn": Format(4, 2.0**-9, 448.0),
     "f8e5m2": Format(3, 2.0**-16, 57344.0),
@@ -94,6 +96,19 @@ def unit_roundoff(dtype: str) -> float:
     return 2.0 ** -FORMATS[dtype].precision if dtype in FORMATS else 0.0
 
 
+def representable(value: float, dtype: str) -> bool:
+    """Whether an element of this type can hold the number exactly."""
+    if dtype not in FORMATS:
+        return value == int(value)
+    form = FORMATS[dtype]
+    if not isfinite(value):
+        return True
+    _, exponent = frexp(value)
+    _, least = frexp(form.smallest)
+    scaled = ldexp(value, -max(exponent - form.precision, least - 1))
+    return scaled == int(scaled) and abs(value) <= form.largest
+
+
 def bound_for(
     dtype: str, inputs: Sequence[Sequence[int]], output: Sequence[int], overrides: Mapping[str, float]
 ) -> Bound:
@@ -110,8 +125,8 @@ def bound_for(
 def reduction_length(inputs: Sequence[Sequence[int]], output: Sequence[int]) -> int:
     """How many terms a sum may have that ends in one element: the longest side of an input.
 
-    Vectors of one length are taken for an element-wise operation, of one term. An operator that reduces otherwise
-    says so in BUILD; a test that is too strict fails, it does not hide an error.
+    Vectors of one length are taken for an element-wise operation, of one term. An operator that reduces
+    otherwise says so in BUILD; a test that is too strict fails, it does not hide an error.
     """
     if len(output) == 1 and all(list(shape) in ([], list(output)) for shape in inputs):
         return 1
@@ -130,7 +145,7 @@ def within(got: float | int, want: float | int, limit: float, dtype: str) -> boo
 
 
 def farthest(xp: ModuleType, got: Any, want: Any, magnitude: Any, bound: Bound) -> Worst:
-    """Compares arrays of float64, or of integers for an integer output. `got` holds what the output's type can hold."""
+    """Compares arrays of float64, or of integers for an integer output."""
     if got.shape != want.shape:
         raise ValueError(f"the output has shape {got.shape}, the reference {want.shape}")
     if got.size == 0:
