@@ -65,7 +65,7 @@ class CallSite:
             for frame in reversed(self.frames):
                 called = Span(frame.path, frame.line)
                 if (span.path, span.line) != (called.path, called.line):
-                    notes.append(_frame_note(frame, called))
+                    notes.append(call_note(frame.function, called, _line(frame.text, frame.line)))
         return Diagnostic(fact, Blame.BUILD_FILE, span, help=help, notes=tuple(notes)).with_source(source)
 
     def note(self, message: str) -> Note:
@@ -94,9 +94,10 @@ class CallSite:
         return self.span
 
 
-def _frame_note(frame: Frame, span: Span) -> Note:
-    where = "in the BUILD file" if frame.function == "<module>" else f"in macro {frame.function!r}"
-    return Note(f"called here, {where}", span, _line(frame.text, frame.line))
+def call_note(function: str, span: Span, source: str) -> Note:
+    """A call on the way to a problem, inside a function or at the top of a file."""
+    where = "in the BUILD file" if function == "<module>" else f"in macro '{function}'"
+    return Note(f"called here, {where}", span, source)
 
 
 def _line(text: str, number: int) -> str:

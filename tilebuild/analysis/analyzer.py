@@ -155,7 +155,9 @@ def _generated(target: Target, parent: ConfiguredTarget) -> Artifact:
 def _rule_failed(target: Target, error: Exception) -> Diagnostic:
     """An exception of the rule's own code: where it was raised, and for which target."""
     assert target.rule is not None
-    frame = traceback.extract_tb(error.__traceback__)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    code = (target.derived or target.rule).function.__code__
+    frame = next((f for f in reversed(frames) if f.filename == code.co_filename), frames[-1])
     fact = f"rule {target.rule.name} failed for {target.label}: {type(error).__name__}: {error}"
     span = Span(frame.filename, frame.lineno or 0)
     return Diagnostic(

@@ -220,6 +220,7 @@ def _fact(item: Any) -> str:
     if item["type"] in _EXPECTED:
         return _EXPECTED[item["type"]]
     message = str(item["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    message = message.replace(" after validation", "")
     return message[:1].lower() + message[1:]
 
 

@@ -57,7 +57,7 @@ class BuildFile:
             return
         name = attributes.pop("name", None)
         if not isinstance(name, str):
-            said = "has no attribute 'name'" if name is None else f"has a name that is no text: {name!r}"
+            said = "needs the attribute 'name'" if name is None else f"has a name that is no text: {name!r}"
             self._problem(call_site, f"{call_site.rule} {said}", *(() if name is None else ("name",)))
             return
         try:
@@ -87,9 +87,7 @@ class BuildFile:
         if first is None:
             return True
         note = first.note(f"'{name}' is first declared here, by {first.rule}")
-        problem = call_site.diagnostic(
-            f"{call_site.rule} '{name}' has the name of another target of package '{self.package}'", ("name",)
-        )
+        problem = call_site.diagnostic(f"{call_site.rule} '{name}' has the name of another target", ("name",))
         self.problems.append(_with_note(problem, note))
         return False
 

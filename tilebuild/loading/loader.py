@@ -104,7 +104,9 @@ class _Loader:
         elif pattern.kind == "path":
             segments = pattern.package.split("/")
             for cut in range(len(segments), -1, -1):
-                if self._package("/".join(segments[:cut])) is not None:
+                folder = "/".join(segments[:cut])
+                if self._package(folder) is not None:
+                    self._target(Label(folder, "/".join(segments[cut:]) or segments[-1]))
                     break
         else:
             package = self._package(pattern.package)
@@ -237,7 +239,8 @@ class _Loader:
                     self._read(target, path, label)
             for label in target.deps:
                 if self._target(label) is None:
-                    self._report_missing(target, label)
+                    if target.derived is None:  # what a derived target lacks, its parent lacks too
+                        self._report_missing(target, label)
                 elif label not in seen:
                     seen.add(label)
                     queue.append(label)
@@ -261,11 +264,15 @@ class _Loader:
         package = self.packages.get(label.package)
         if package is not None and (package.unreadable or label.name in package.broken):
             return  # reported already
-        references = self.packages[user.label.package].references.get(user.label, ())  # type: ignore[union-attr]
-        path = next((path for path, named in references if named == label), ())
         fact, help = self._missing(label, user)
-        words = label.spellings(user.label.package)
-        self.problems.append(user.call_site.diagnostic(fact, path, help, words))
+        self.problems.append(self._at_label(user, label, fact, help))
+
+    def _at_label(self, user: Target, label: Label, fact: str, help: str = "") -> Diagnostic:
+        """A problem at the place where a target names a label."""
+        package = self.packages[user.label.package]
+        references = package.references.get(user.label, ()) if package else ()
+        path = next((path for path, named in references if named == label), ())
+        return user.call_site.diagnostic(fact, path, help, label.spellings(user.label.package))
 
     def _missing(self, label: Label, user: Target) -> tuple[str, str]:
         package = self.packages.get(label.package)
@@ -316,10 +323,8 @@ class _Loader:
             topological(roots, graph.successors)
         except CycleError as error:
             path = [label for label in error.path if isinstance(label, Label)]
-            first, second = graph[path[0]], path[1]
             fact = f"cycle in the dependencies: {' -> '.join(map(str, path))}"
-            words = second.spellings(first.label.package)
-            self.problems.append(first.call_site.diagnostic(fact, words=words))
+            self.problems.append(self._at_label(graph[path[0]], path[1], fact))
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:

@@ -197,7 +197,6 @@ class PackageBuilder:
                 parent=target.label,
                 derived=derived,
             )
-            self.package.references[self.package.label(name)] = self.package.references[target.label]
 
     def _is_taken(self, name: str) -> bool:
         return name in self.package.targets or name in self.build.declarations

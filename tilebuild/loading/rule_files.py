@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import linecache
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -109,6 +110,9 @@ def evaluate(parsed: ParsedRuleFile, loaded: Mapping[str, RuleFile]) -> RuleFile
     digest = state.hexdigest()
     module = _module(parsed, digest)
     module.__dict__.update(bound)
+    # Tracebacks find the text here, wherever the current folder is.
+    lines = parsed.text.splitlines(keepends=True)
+    linecache.cache[parsed.path] = (len(parsed.text), None, lines, parsed.path)
     try:
         exec(compile(parsed.tree, parsed.path, "exec"), module.__dict__)
     except Exception as error:

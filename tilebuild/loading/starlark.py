@@ -15,8 +15,8 @@ from typing import Any
 
 import starlark
 
-from tilebuild.call_site import CallSite, Frame
-from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Note, Span
+from tilebuild.call_site import CallSite, Frame, call_note
+from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span
 
 Frozen = starlark.FrozenModule
 
@@ -68,13 +68,15 @@ class Interpreter:
     def parse(self, path: str, text: str, *, build_file: bool) -> Parsed:
         """Reads a file. A BUILD file holds neither `def` nor `lambda`. Raises DiagnosticError."""
         self.texts[path] = text
-        if (hole := _unclosed_bracket(text)) is not None:
-            line, column, bracket = hole
-            span = Span(path, line, column, column + 1)
-            raise DiagnosticError(_at(f"'{bracket}' is never closed", span, text))
         try:
             ast = starlark.parse(path, text, _dialect(build_file))
         except starlark.StarlarkError as error:
+            # The interpreter has no place for a bracket that is left open.
+            hole = None if "unfinished string" in str(error) else _unclosed_bracket(text)
+            if hole is not None:
+                line, column, bracket = hole
+                span = Span(path, line, column, column + 1)
+                raise DiagnosticError(_at(f"'{bracket}' is never closed", span, text)) from None
             raise DiagnosticError(self._diagnostic(str(error))) from None
         return Parsed(path, text, ast, _loads(path, text, ast))
 
@@ -156,7 +158,7 @@ class Interpreter:
         else:
             return Diagnostic(fact, Blame.BUILD_FILE)
         notes = tuple(
-            Note(f"called here, in {function}", Span(path, line), _line(self.texts.get(path, ""), line))
+            call_note(function, Span(path, line), _line(self.texts.get(path, ""), line))
             for path, line, function in reversed(users)
             if (path, line) != (span.path, span.line)
         )
@@ -210,6 +212,11 @@ def _reworded(fact: str) -> tuple[str, str]:
         expected = match.group(2)
         comma = '","' in expected and "identifier" in match.group(1)
         return match.group(1), "is a comma missing before it?" if comma else help
+    if match := re.fullmatch(r"`(.+)` is not allowed in this dialect", fact):
+        return f"'{match.group(1)}' is not allowed in a BUILD file", "put it into a .bzl file and load that"
+    if match := re.fullmatch(r"`(.+)` cannot be used outside `def` in this dialect", fact):
+        return f"'{match.group(1)}' may stand only inside a function", "a comprehension may stand anywhere"
+    fact = fact.replace("Module has no symbol", "the loaded file has no symbol")
     return fact.replace("`", "'"), help
 
 

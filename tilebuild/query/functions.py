@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tilebuild import graph as graphs
+from tilebuild.graph import reachable, reverse, shortest_path
 from tilebuild.label import Label
 from tilebuild.rule import labels_in
 from tilebuild.target import Target, TargetGraph, matches_tags
@@ -47,11 +47,11 @@ class Function:
 
 
 def _deps(graph: TargetGraph, targets: Targets, depth: int | None = None) -> Targets:
-    return tuple(graphs.reachable(targets, graph.successors, depth))
+    return tuple(reachable(targets, graph.successors, depth))
 
 
 def _rdeps(graph: TargetGraph, universe: Targets, targets: Targets, depth: int | None = None) -> Targets:
-    return _users(graph, graphs.reachable(universe, graph.successors), targets, depth)
+    return _users(graph, reachable(universe, graph.successors), targets, depth)
 
 
 def _allrdeps(graph: TargetGraph, targets: Targets, depth: int | None = None) -> Targets:
@@ -59,9 +59,9 @@ def _allrdeps(graph: TargetGraph, targets: Targets, depth: int | None = None) ->
 
 
 def _users(graph: TargetGraph, universe: Iterable[Label], targets: Targets, depth: int | None) -> Targets:
-    above = graphs.reverse(universe, graph.successors)
+    above = reverse(universe, graph.successors)
     starts = [target for target in targets if target in above]
-    return tuple(graphs.reachable(starts, lambda label: above[label], depth))
+    return tuple(reachable(starts, lambda label: above[label], depth))
 
 
 def _same_package_users(graph: TargetGraph, targets: Targets) -> Targets:
@@ -76,13 +76,13 @@ def _same_package_users(graph: TargetGraph, targets: Targets) -> Targets:
 
 
 def _all_paths(graph: TargetGraph, starts: Targets, ends: Targets) -> Targets:
-    below = graphs.reachable(starts, graph.successors)
-    above = graphs.reverse(below, graph.successors)
-    return tuple(graphs.reachable([end for end in ends if end in below], lambda label: above[label]))
+    below = reachable(starts, graph.successors)
+    above = reverse(below, graph.successors)
+    return tuple(reachable([end for end in ends if end in below], lambda label: above[label]))
 
 
 def _some_path(graph: TargetGraph, starts: Targets, ends: Targets) -> Targets:
-    return tuple(graphs.shortest_path(starts, set(ends), graph.successors))
+    return tuple(shortest_path(starts, set(ends), graph.successors))
 
 
 def _some(graph: TargetGraph, targets: Targets, count: int = 1) -> Targets:
