@@ -19,8 +19,8 @@ from functools import cache
 
 from tilebuild.action import Tool
 from tilebuild.toolchain import python_tools, rust, wheels
-from tilebuild.toolchain.doctor import Check, doctor
-from tilebuild.toolchain.fetch import fetch
+from tilebuild.toolchain.checks import Check, doctor
+from tilebuild.toolchain.crates import fetch
 
 __all__ = ["Check", "doctor", "fetch", "tool"]
 

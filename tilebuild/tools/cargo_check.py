@@ -18,6 +18,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,9 @@ def _check(arguments: argparse.Namespace) -> dict[str, Any]:
     cargo = Cargo.read(Path(protocol.tool_path("cargo")))
     lines = LineMap.read(Path(arguments.map))
     name = f"{arguments.kernel}.rs"
-    found = [*_rustc_and_clippy(cargo, port.read_text(), name, lines), *_rustfmt(cargo, port, name)]
+    text = port.read_text()
+    # What rustc refuses may not even parse: rustfmt would only repeat it.
+    found = [*_rustc_and_clippy(cargo, text, name, lines)] or [*_rustfmt(cargo, text, name)]
     return {"ok": False, "diagnostics": [d.to_json() for d in found]} if found else {"ok": True}
 
 
@@ -130,27 +133,25 @@ def _unexplained(errors: str) -> Diagnostic:
     return Diagnostic(fact, Blame.TOOLCHAIN, help="\n".join(["tilebuild doctor", *tail]))
 
 
-def _rustfmt(cargo: Cargo, port: Path, name: str) -> list[Diagnostic]:
+def _rustfmt(cargo: Cargo, text: str, name: str) -> Iterator[Diagnostic]:
     """One diagnostic, at the first line that rustfmt would write otherwise."""
-    command = [
-        cargo.rustfmt,
-        "--edition",
-        _EDITION,
-        "--config-path",
-        "/dev/null",
-        "--emit",
-        "json",
-        port.name,
-    ]
     done = subprocess.run(
-        command, cwd=port.parent, capture_output=True, text=True, env=dict(cargo.environment)
+        [cargo.rustfmt, "--edition", _EDITION, "--config-path", "/dev/null"],
+        input=text,
+        capture_output=True,
+        text=True,
+        env=dict(cargo.environment),
     )
     if done.returncode != 0:
-        return []  # it does not parse: rustc has said so at the place
-    changes = [change for file in json.loads(done.stdout or "[]") for change in file["mismatches"]]
-    if not changes:
-        return []
-    first = changes[0]
-    source = first["original"].splitlines()[0] if first["original"] else ""
-    span = Span(name, first["original_begin_line"])
-    return [Diagnostic("rustfmt would format this otherwise", Blame.TILEBUILD, span, source)]
+        lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
+        yield Diagnostic(f"rustfmt fails: {lines[0]}", Blame.TILEBUILD, Span(name), help="\n".join(lines[1:]))
+    elif done.stdout != text:
+        before, after = text.splitlines(), done.stdout.splitlines()
+        pairs = zip_longest(before, after)
+        number = next((n for n, (old, new) in enumerate(pairs, 1) if old != new), len(before))
+        written = after[number - 1] if number <= len(after) else ""
+        help = f"it would write:\n{written}"
+        source = before[number - 1] if number <= len(before) else ""
+        yield Diagnostic(
+            "rustfmt would format this otherwise", Blame.TILEBUILD, Span(name, number), source, help
+        )

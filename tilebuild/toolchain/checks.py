@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilebuild.diagnostics import DiagnosticError
-from tilebuild.toolchain import fetch, rust, wheels
+from tilebuild.toolchain import crates, rust, wheels
 from tilebuild.toolchain.memory import cache_folder
 
 _CUDA_TILE = "1.7.0"
@@ -120,9 +120,9 @@ def _rust_components() -> str:
 
 
 def _crates() -> str:
-    missing = fetch.missing_crates()
-    if missing:
-        raise _Wrong(f"{len(missing)} crates are not fetched yet, {missing[0]} for one", "tilebuild fetch")
+    absent = crates.missing()
+    if absent:
+        raise _Wrong(f"{len(absent)} crates are not fetched yet, {absent[0]} for one", "tilebuild fetch")
     return f"all in {rust.cargo_home()}"
 
 

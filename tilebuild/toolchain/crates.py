@@ -17,11 +17,11 @@ _FOREIGN = ("windows", "winapi", "wasm", "js-sys", "redox", "r-efi", "wit-", "wa
 
 def fetch(report: Callable[[str], None] = print) -> None:
     """Downloads what is missing. Raises DiagnosticError when that is impossible."""
-    missing = missing_crates()
-    if not missing:
+    absent = missing()
+    if not absent:
         report("all crates are here")
         return
-    report(f"fetching {len(missing)} crates")
+    report(f"fetching {len(absent)} crates")
     found = rust.toolchain()
     done = subprocess.run(
         [found.cargo, "fetch", "--locked", "--manifest-path", rust.SOURCES / "Cargo.toml"],
@@ -31,7 +31,7 @@ def fetch(report: Callable[[str], None] = print) -> None:
     )
     if done.returncode != 0:
         raise DiagnosticError(unreachable(done.stderr))
-    report(f"fetched {len(missing)} crates")
+    report(f"fetched {len(absent)} crates")
 
 
 def unreachable(stderr: str) -> Diagnostic:
@@ -45,7 +45,7 @@ def unreachable(stderr: str) -> Diagnostic:
     )
 
 
-def missing_crates() -> list[str]:
+def missing() -> list[str]:
     """`name-version` of the crates in the lock file that are not in cargo's cache."""
     packages = tomllib.loads(rust.lock_file().read_text())["package"]
     needed = {f"{p['name']}-{p['version']}" for p in packages if "source" in p}
