@@ -1,5 +1,7 @@
 """Small cuTile programs for tests of the interpreter: each shows one group of operations."""
 
+from typing import Any
+
 import cuda.tile as ct
 
 N = 64
@@ -149,7 +151,7 @@ def outer_sum(x):
     return ct.sum(x, axis=1)[:, None] + ct.sum(x, axis=0)[None, :]
 
 
-def unary(function):
+def unary(function: Any) -> Any:
     """y = function(x) on one tile."""
 
     @ct.kernel
@@ -159,7 +161,7 @@ def unary(function):
     return program
 
 
-def binary(function):
+def binary(function: Any) -> Any:
     """z = function(x, y) on one tile."""
 
     @ct.kernel
@@ -169,7 +171,7 @@ def binary(function):
     return program
 
 
-def ternary(function):
+def ternary(function: Any) -> Any:
     """w = function(x, y, z) on one tile."""
 
     @ct.kernel
@@ -180,7 +182,7 @@ def ternary(function):
     return program
 
 
-def matrix(function, rows, columns):
+def matrix(function: Any, rows: int, columns: int) -> Any:
     """y = function(x) of a matrix in one tile; y is a vector."""
 
     @ct.kernel
@@ -190,7 +192,7 @@ def matrix(function, rows, columns):
     return program
 
 
-def square(function, rows, columns):
+def square(function: Any, rows: int, columns: int) -> Any:
     """y = function(x) of a matrix in one tile; y is a matrix."""
 
     @ct.kernel

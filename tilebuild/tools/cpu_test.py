@@ -39,8 +39,10 @@ from tilebuild.tools.trial import (
     Values,
     attempt,
     bytes_of,
+    contents,
     draw_inputs,
     first_difference,
+    shown_names,
     untouched,
 )
 
@@ -61,18 +63,13 @@ class Trial:
     case: Case
     names: Sequence[Sequence[str]]
     inputs: Values
+    contents: Values
     outcomes: Mapping[str, Outcome]
     reference: Reference | None
     overrides: Mapping[str, float]
 
     def shown(self, array: str) -> str:
-        """An array by the name that a reader knows: the kernel's parameter in a lone launch."""
-        if len(self.case.steps) > 1:
-            return array
-        for name, argument in zip(self.names[0], self.case.steps[0].args, strict=True):
-            if argument == array:
-                return name
-        return array
+        return shown_names(self.case, self.names)[array]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -146,7 +143,8 @@ def _try(plan: Mapping[str, Any], case: Case, files: Sequence[Mapping[str, str]]
     if plan.get("reference"):
         reference = Reference(plan["reference"], np, case, plan["operator"], names)
     outcomes = {side: _run(case, programs[side], inputs, side) for side in SIDES}
-    return Trial(case, names, inputs, outcomes, reference, plan.get("bounds") or {})
+    before = contents(case, inputs)
+    return Trial(case, names, inputs, before, outcomes, reference, plan.get("bounds") or {})
 
 
 def _programs(
@@ -164,7 +162,7 @@ def _programs(
         except CaseError as error:
             facts = "; ".join(fact for _, fact in error.problems)
             raise DiagnosticError(Diagnostic(f"case {case.name}: {facts}", Blame.BUILD_FILE)) from None
-        steps.append(Step(launch, entry, grid))
+        steps.append(Step(launch, entry, grid, parameters))
     return steps
 
 
@@ -179,11 +177,11 @@ def _read_program(path: str, side: str, kernel: str) -> Entry:
 
 def _run(case: Case, steps: Sequence[Step], inputs: Values, side: str) -> Outcome:
     try:
-        outcome = attempt(case, steps, inputs)
+        outcome = attempt(case, steps, inputs, BUDGET)
         if not outcome.saw_undetermined or outcome.faults:
             return outcome
         # Some lanes held NaN because nothing says what they hold. With another value there, all must stay.
-        again = attempt(case, steps, inputs, large_poison=True)
+        again = attempt(case, steps, inputs, BUDGET, large_poison=True)
     except TooLarge:
         raise NotApplicable(
             f"too large for the interpreter: {side} needs more than {BUDGET} element operations"
@@ -231,7 +229,7 @@ def _against_reference(trial: Trial, outcome: Outcome) -> dict[str, Any]:
         return {"state": "not-applicable", "fact": "the operator has no reference"}
     if not outcome.results:
         return {"state": "failed", "fact": "the program left no results"}
-    wanted, magnitude = trial.reference(trial.inputs), trial.reference(magnitudes(trial.inputs))
+    wanted, magnitude = trial.reference(trial.contents), trial.reference(magnitudes(trial.contents))
     outputs: dict[str, Any] = {}
     facts = []
     for name in output_names(trial.case):
@@ -250,7 +248,7 @@ def _against_reference(trial: Trial, outcome: Outcome) -> dict[str, Any]:
 
 def _bound(trial: Trial, output: str) -> Bound:
     arrays = trial.case.arrays
-    shapes = [array.shape for name, array in arrays.items() if name in trial.inputs]
+    shapes = [array.shape for name, array in arrays.items() if name in trial.contents]
     return bound_for(arrays[output].dtype, shapes, arrays[output].shape, trial.overrides)
 
 

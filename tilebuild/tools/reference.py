@@ -117,7 +117,8 @@ def _keywords(case: Case, names: Names) -> dict[str, Any]:
 
 
 def _is_input(case: Case, array: Array) -> bool:
-    return array.role in ("in", "inout") or array.fill is not None
+    target = array if array.alias_of is None else case.arrays[array.alias_of]
+    return target.role in ("in", "inout") or target.fill is not None
 
 
 def _value(argument: Any, inputs: Mapping[str, Any]) -> Any:

@@ -25,7 +25,7 @@ from tilebuild.interpreter.arguments import (
     table_bytes,
 )
 from tilebuild.interpreter.frame import Fault
-from tilebuild.interpreter.machine import BUDGET, global_bytes, run
+from tilebuild.interpreter.machine import global_bytes, run
 from tilebuild.interpreter.memory import Memory, MemoryFault, Region
 from tilebuild.tileir.tree import Entry, Scalar
 
@@ -60,6 +60,8 @@ class Step:
     launch: Launch
     entry: Entry
     grid: tuple[int, int, int]
+    #: The kernel's parameters, in order.
+    names: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def bytes_of(case: Case) -> int:
 
 
 def attempt(
-    case: Case, steps: Sequence[Step], inputs: Values, large_poison: bool = False, budget: int = BUDGET
+    case: Case, steps: Sequence[Step], inputs: Values, budget: int, large_poison: bool = False
 ) -> Outcome:
     """Runs the steps on a fresh memory. Raises `TooLarge` and `Refused` of the interpreter."""
     setting = _set_up(case, steps, inputs)
@@ -141,9 +143,32 @@ def attempt(
     )
 
 
+def contents(case: Case, inputs: Values) -> dict[str, Any]:
+    """What every array that has numbers holds before the first step, aliases included."""
+    setting = _set_up(case, (), inputs)
+    return {
+        name: _logical(setting.memory.read(setting.regions[name]), array.dtype)
+        for name, array in case.arrays.items()
+        if is_filled(array if array.alias_of is None else case.arrays[array.alias_of])
+    }
+
+
+def shown_names(case: Case, names: Sequence[Sequence[str]]) -> dict[str, str]:
+    """The arrays by the names that a reader knows: in a lone launch, those of the kernel's parameters."""
+    shown = {name: name for name in case.arrays}
+    if len(case.steps) > 1 or not names:
+        return shown
+    for parameter, argument in zip(names[0], case.steps[0].args, strict=True):
+        if isinstance(argument, str):
+            shown[argument] = parameter
+        elif isinstance(argument, ArrayList):
+            shown |= {name: f"{parameter}[{i}]" for i, name in enumerate(argument.arrays)}
+    return shown
+
+
 def untouched(case: Case, inputs: Values) -> Outcome:
     """What a kernel that does nothing leaves behind."""
-    return attempt(case, (), inputs)
+    return attempt(case, (), inputs, budget=0)
 
 
 def results(case: Case, setting: _Setting) -> dict[str, Any]:
@@ -167,6 +192,7 @@ def _set_up(case: Case, steps: Sequence[Step], inputs: Values) -> _Setting:
     tables = [_table_size(case, argument) for step in steps for argument in step.launch.args]
     capacity = Memory.room([*sizes, *tables]) + sum(global_bytes(step.entry) for step in steps)
     setting = _Setting(Memory(capacity))
+    shown = shown_names(case, [step.names for step in steps])
     # An alias lies in memory that exists already.
     for name, array in sorted(case.arrays.items(), key=lambda item: item[1].alias_of is not None):
         element = Scalar(_LOGICAL[array.dtype][1])
@@ -176,7 +202,7 @@ def _set_up(case: Case, steps: Sequence[Step], inputs: Values) -> _Setting:
             target = case.arrays[array.alias_of]
             start = setting.regions[array.alias_of].address - target.offset * target.item_bytes
             address = start + array.offset * array.item_bytes
-        region = Region(name, address, array.shape, array.element_strides, element)
+        region = Region(shown[name], address, array.shape, array.element_strides, element)
         content = inputs.get(name)
         setting.memory.place(region, None if content is None else _unsigned_to_stored(content))
         setting.regions[name] = region
