@@ -226,12 +226,16 @@ def _symbol_attributes(elf: _Elf) -> Iterator[tuple[int, str, int]]:
 
 
 def _host_program(data: bytes, entry: str) -> dict[str, bytes]:
-    """The sections that are loaded or executed; symbol and string tables hold names only."""
+    """The sections that are loaded or executed; symbol and string tables hold names only.
+
+    The program knows its kernel by name, so the entry's symbol stands in its data too.
+    """
     if not data:
         return {}
+    name = entry.encode() + b"\0"
     tables = {_SYMBOL_TABLE, 3, 11}
     return {
-        _normal(s.name, entry): s.data
+        _normal(s.name, entry): s.data.replace(name, b"@\0")
         for s in _Elf(data).sections
         if s.name and s.kind not in tables and not s.name.startswith((".rela", ".hash", ".gnu", ".dynstr"))
     }
