@@ -298,10 +298,9 @@ class Case(_Model):
         for step in self.steps:
             for name in step.array_names():
                 if name not in self.arrays:
-                    raise ValueError(
-                        f"the case has no array {name!r} {did_you_mean(name, self.arrays)}".rstrip()
-                        + f"; it is an argument of {step.kernel!r}"
-                    )
+                    hint = did_you_mean(name, self.arrays)
+                    fact = f"{step.kernel!r} is given {name!r}, and the case has no such array"
+                    raise ValueError(f"{fact}; {hint}" if hint else fact)
         for name, array in self.arrays.items():
             self._check_alias(name, array)
         return self
@@ -312,9 +311,8 @@ class Case(_Model):
         target = self.arrays.get(array.alias_of)
         if target is None:
             hint = did_you_mean(array.alias_of, self.arrays)
-            raise ValueError(
-                f"{name!r} is an alias of {array.alias_of!r}, which the case does not have {hint}".rstrip()
-            )
+            fact = f"{name!r} is an alias of {array.alias_of!r}, and the case has no such array"
+            raise ValueError(f"{fact}; {hint}" if hint else fact)
         if target.alias_of is not None:
             raise ValueError(
                 f"{name!r} is an alias of the alias {array.alias_of!r}; name {target.alias_of!r} instead"

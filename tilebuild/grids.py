@@ -221,7 +221,7 @@ def _extent(expression: Extent, bindings: Bindings) -> int:
     if not isinstance(value, ArrayFacts):
         raise GridError(f"{expression.array!r} is not an array and has no {expression.property}")
     extents = value.shape if expression.property == "shape" else value.strides
-    if not -len(extents) <= expression.axis < len(extents):
+    if expression.axis >= len(extents):
         raise GridError(
             f"{text_of(expression)} is out of range: {expression.array!r} has rank {len(extents)}"
         )
