@@ -1,4 +1,4 @@
-"""What the protocols need of a GPU. Knows no driver: `cuda.py` is one, a test has another."""
+"""What the protocols need of a GPU. Knows no driver: `cuda_device.py` is one, a test has another."""
 
 from __future__ import annotations
 
