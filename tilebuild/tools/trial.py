@@ -13,8 +13,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tilebuild import fills
 from tilebuild.case import Array, ArrayList, Case, Const, Launch, Number
+from tilebuild.fills import numbers, stream_key
 from tilebuild.interpreter import elements
 from tilebuild.interpreter.arguments import (
     Argument,
@@ -101,8 +101,8 @@ def draw_inputs(case: Case, given: Values) -> dict[str, Any]:
         if name in given:
             drawn[name] = stored(np.asarray(given[name]), array.dtype).reshape(array.shape)
         elif is_filled(array):
-            key = fills.stream_key(case.seed, case.name, name)
-            drawn[name] = stored(fills.numbers(np, array, key), array.dtype)
+            key = stream_key(case.seed, case.name, name)
+            drawn[name] = stored(numbers(np, array, key), array.dtype)
     return drawn
 
 
