@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from array import array
+from _struct import pack, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def remember(
     files: Sequence[str],
     folders: Sequence[str],
     outputs: Sequence[str],
-    recorded: array[int],
+    recorded: bytes,
     text: bytes,
 ) -> None:
     """Writes the memo of an invocation; paths are relative to `root` or absolute, `recorded` as by
@@ -82,19 +82,18 @@ def remember(
     """
     key = _key(argv, os.path.relpath(start, root), environ)
     names = ["\n".join(paths).encode() for paths in (files, folders, outputs)]
-    sections = [key, *names, recorded.tobytes(), text]
-    lengths = array("q", map(len, sections))
+    sections = [key, *names, recorded, text]
     folder = os.path.join(root, MEMO_FOLDER)
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, _name(key))
     temporary = f"{path}.{os.getpid()}"
     with open(temporary, "wb") as file:
-        file.writelines((_MAGIC, lengths.tobytes(), *sections, _MAGIC))
+        file.writelines((_MAGIC, pack("6q", *map(len, sections)), *sections, _MAGIC))
     os.replace(temporary, path)
     _drop_oldest(folder)
 
 
-def signatures(files: Iterable[str], folders: Iterable[str], outputs: Iterable[str]) -> array[int]:
+def signatures(files: Iterable[str], folders: Iterable[str], outputs: Iterable[str]) -> bytes:
     """What `stat` says of each. Raises OSError when something is gone.
 
     Outputs go without their change time: another link to the same content, made or removed, changes it.
@@ -108,7 +107,7 @@ def signatures(files: Iterable[str], folders: Iterable[str], outputs: Iterable[s
         add((s.st_mtime_ns, s.st_ctime_ns, s.st_ino & _INODE_BITS))
     for s in map(stat, outputs):
         add((s.st_mtime_ns, s.st_size, s.st_ino & _INODE_BITS))
-    return array("q", values)
+    return pack(f"{len(values)}q", *values)
 
 
 def _key(argv: Sequence[str], folder: str, environ: Mapping[str, str]) -> bytes:
@@ -124,7 +123,7 @@ def _name(key: bytes) -> str:
     return f"{int.from_bytes(key, 'little') % 2305843009213693951:016x}"
 
 
-def _read(folder: str, key: bytes) -> tuple[list[str], list[str], list[str], array[int], bytes] | None:
+def _read(folder: str, key: bytes) -> tuple[list[str], list[str], list[str], bytes, bytes] | None:
     try:
         descriptor = os.open(folder + _name(key), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -133,11 +132,10 @@ def _read(folder: str, key: bytes) -> tuple[list[str], list[str], list[str], arr
         data = _read_all(descriptor)
     finally:
         os.close(descriptor)
-    lengths = array("q")
-    end = len(_MAGIC) + 6 * lengths.itemsize
+    end = len(_MAGIC) + 6 * 8
     if len(data) < end or not data.startswith(_MAGIC) or not data.endswith(_MAGIC):
         return None
-    lengths.frombytes(data[len(_MAGIC) : end])
+    lengths = unpack("6q", data[len(_MAGIC) : end])
     if end + sum(lengths) + len(_MAGIC) != len(data):
         return None
     sections = []
@@ -147,9 +145,7 @@ def _read(folder: str, key: bytes) -> tuple[list[str], list[str], list[str], arr
     if sections[0] != key:
         return None
     files, folders, outputs = (text.decode().split("\n") if text else [] for text in sections[1:4])
-    recorded = array("q")
-    recorded.frombytes(sections[4])
-    return files, folders, outputs, recorded, sections[5]
+    return files, folders, outputs, sections[4], sections[5]
 
 
 def _read_all(descriptor: int) -> bytes:

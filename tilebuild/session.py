@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from struct import unpack
 from typing import Any
 
 from tilebuild import _boot, toolchain
@@ -129,8 +130,8 @@ class Session:
         """Does what `build` and `test` do. Raises DiagnosticError for what is wrong before anything runs."""
         if request.dry_run:
             return self._preview(request)
-        began = time.monotonic()
         with self._locked(request.lock_patience_s):
+            began = time.monotonic()
             started_ns = time.time_ns()
             plan = self.plan(request)
             with self._state() as state:
@@ -220,7 +221,9 @@ class Session:
                 found = _boot.signatures(*paths)
         except OSError:
             return  # something went away while we built
-        if _are_settled(found, len(depends.files), len(depends.folders), depends.started_ns):
+        if _are_settled(
+            unpack(f"{len(found) // 8}q", found), len(depends.files), len(depends.folders), depends.started_ns
+        ):
             _boot.remember(root, argv, folder, self.environ, *paths, found, text.encode())
 
     def records(self, label: str) -> Mapping[str, Record]:

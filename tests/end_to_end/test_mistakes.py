@@ -1,0 +1,92 @@
+"""Each mistake gets one clear message and its exit code."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.end_to_end.space import Space
+
+COMMAND_LINE = {
+    "unknown command": (["biuld"], "no command 'biuld'; did you mean 'build'?"),
+    "no pattern": (["build"], "Missing argument"),
+    "unknown option": (["build", "--foo", "//..."], "No such option"),
+    "later level": (["build", "--verify=gpu", "//..."], "--verify=gpu is not available yet"),
+    "unknown key": (["info", "workspce"], "did you mean 'workspace'?"),
+    "no such folder": (["-C", "nowhere", "build", "//..."], "cannot enter nowhere"),
+    "wrong architecture": (["build", "--arch", "h100", "//..."], "'h100' is not an architecture"),
+}
+BUILD_FILE = {
+    "label typo": (["build", "//text:cuont"], "did you mean 'count'?"),
+    "package typo": (["build", "//txet:count"], "no package 'txet'"),
+    "query syntax": (["query", "deps("], "query"),
+    "no port": (["show", "//text:count"], "//text:count has no port to show"),
+}
+
+
+@pytest.mark.parametrize("name", COMMAND_LINE)
+def test_a_wrong_command_line(space: Space, name: str) -> None:
+    arguments, message = COMMAND_LINE[name]
+    done = space.run(*arguments)
+    assert done.code == 2, done.text
+    assert message in done.err
+    assert "Traceback" not in done.text
+
+
+@pytest.mark.parametrize("name", BUILD_FILE)
+def test_a_wrong_target(space: Space, name: str) -> None:
+    arguments, message = BUILD_FILE[name]
+    done = space.run(*arguments)
+    assert done.code == 7, done.text
+    assert message in done.err
+    assert "Traceback" not in done.text
+
+
+def test_outside_a_workspace(space: Space) -> None:
+    (space.root / "tilebuild.toml").unlink()
+    done = space.run("build", "//...")
+    assert done.code == 2
+    assert "is not inside a tilebuild workspace" in done.err
+
+
+def test_wrong_settings(space: Space) -> None:
+    space.write("tilebuild.toml", "architecturs = ['sm_90']\n")
+    done = space.run("build", "//...")
+    assert done.code == 2
+    assert "did you mean 'architectures'?" in done.err
+
+
+def test_a_missing_source(space: Space) -> None:
+    (space.root / "text/in.txt").unlink()
+    done = space.run("build", "//text:count")
+    assert done.code == 7
+    assert "in.txt" in done.err
+    assert "text/BUILD:" in done.err
+
+
+def test_a_source_that_goes_away_before_it_is_read(space: Space) -> None:
+    (space.root / "text/in.txt").unlink()
+    (space.root / "text/in.txt").symlink_to("nowhere")
+    done = space.run("build", "//text:count")
+    assert done.code in (1, 7)
+    assert "in.txt" in done.err
+    assert "Traceback" not in done.text
+
+
+def test_no_tests(space: Space) -> None:
+    done = space.run("test", "//text/...")
+    assert done.code == 4
+    assert "no tests found" in done.err
+
+
+def test_a_full_or_forbidden_disk_is_the_machines_fault(space: Space) -> None:
+    (space.folder / "cache").write_text("a file where a folder should be")
+    done = space.run("build", "//text:count")
+    assert done.code in (36, 37)
+    assert "cache" in done.err
+
+
+def test_help_and_version(space: Space) -> None:
+    assert "Commands:" in space.ok("--help").out
+    assert "PATTERNS" in space.ok("build", "-h").out
+    assert space.ok("--version").out.startswith("tilebuild, version ")
+    assert space.run().code in (0, 2)
