@@ -221,9 +221,8 @@ class Session:
                 found = _boot.signatures(*paths)
         except OSError:
             return  # something went away while we built
-        if _are_settled(
-            unpack(f"{len(found) // 8}q", found), len(depends.files), len(depends.folders), depends.started_ns
-        ):
+        values = unpack(f"{len(found) // 8}q", found)
+        if _are_settled(values, len(depends.files), len(depends.folders), depends.started_ns):
             _boot.remember(root, argv, folder, self.environ, *paths, found, text.encode())
 
     def records(self, label: str) -> Mapping[str, Record]:

@@ -34,7 +34,7 @@ class Done:
 
 
 class Space:
-    """Files under `root`; the cache and the home folder lie beside it, so that nothing of the user is touched."""
+    """Files under `root`; cache and home folder lie beside it, so that nothing of the user is touched."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

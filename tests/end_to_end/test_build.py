@@ -177,10 +177,9 @@ def test_an_interrupt_keeps_what_is_finished(space: Space) -> None:
 
 
 def test_a_kill_loses_nothing_and_poisons_nothing(space: Space) -> None:
-    steps = "\n".join(
-        f'genrule(name = "s{i}", srcs = ["//text:upper"], outs = ["o{i}"], cmd = "cat $(SRCS) > $@; echo {i} >> $@")'
-        for i in range(40)
-    )
+    command = "cat $(SRCS) > $@; echo {0} >> $@"
+    rule = f'genrule(name = "s{{0}}", srcs = ["//text:upper"], outs = ["o{{0}}"], cmd = "{command}")'
+    steps = "\n".join(rule.format(i) for i in range(40))
     space.write("many/BUILD", steps)
     for delay in (0.35, 0.5, 0.7):
         process = space.start("build", "//many/...")
