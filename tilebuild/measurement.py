@@ -169,8 +169,8 @@ def _contradictions(row: Mapping[str, Any]) -> Iterator[str]:
         return
     if row["figures"] != figures(row["times"]).to_json():
         yield f"the figures {row['figures']} do not follow from the times"
-    if row["word"] != verdict.word:
-        yield f"the row says {row['word']}, its times say {verdict.word}"
+    if row.get("word", "") != verdict.word:
+        yield f"the row says {row.get('word')}, its times say {verdict.word}"
 
 
 def _output_contradictions(

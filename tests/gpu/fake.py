@@ -39,7 +39,8 @@ def fake_cubin(symbol: str, sizes: Sequence[int]) -> bytes:
 def at(address: int, dtype: str, count: int) -> Any:
     """`count` elements at an address, to read and to write."""
     size = count * np.dtype(dtype).itemsize
-    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype=dtype)
+    memory: Any = (ctypes.c_char * size).from_address(address)
+    return np.frombuffer(memory, dtype=dtype)
 
 
 def numbers(arguments: Sequence[bytes], form: str) -> list[Any]:
@@ -90,11 +91,11 @@ class FakeDevice:
 
     def time_once(self, launches: Sequence[Launch]) -> float:
         self.launch(launches)
-        return sum(self.times.get(x.kernel[1], 10_000.0) * x.kernel[2] for x in launches)
+        return float(sum(self.times.get(x.kernel[1], 10_000.0) * x.kernel[2] for x in launches))
 
     def time_graph(self, graph: Any) -> float:
         launches, repetitions = graph
-        return self.time_once(launches) * repetitions
+        return self.time_once(launches) * float(repetitions)
 
     def clocks(self) -> Clocks:
         return Clocks(1980, 40, 300, self.reasons)

@@ -59,7 +59,8 @@ def bundle(
     reference: bytes | None = REFERENCE,
 ) -> Plan:
     """A bundle of cases of the operator; its Python entry is `scale`, its Rust entry `scale_entry`."""
-    entries, files = [], {}
+    entries: list[dict[str, Any]] = []
+    files: dict[str, bytes] = {}
     source = None if reference is None else Source("scale_reference.py", reference, "scale")
     for case in cases:
         step = StepFiles(

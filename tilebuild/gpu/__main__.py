@@ -7,6 +7,7 @@ crashes the worker or takes too long becomes a failed row, and a new worker goes
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -27,15 +28,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parse(sys.argv[1:] if argv is None else argv)
     try:
-        if arguments.worker:
-            return _work(arguments)
-        return _watch(arguments)
+        return _work(arguments) if arguments.worker else _watch(arguments)
     except (PlanError, WrongDevice) as error:
         print(error, file=sys.stderr)
         return BAD_COMMAND_LINE
     except DeviceError as error:
-        print(error, file=sys.stderr)
-        return LOST_DEVICE if error.fatal else NO_DEVICE
+        print(error, file=sys.stderr, flush=True)
+        if error.fatal and arguments.worker:
+            os._exit(LOST_DEVICE)  # everything that CuPy would free now fails, and it would say so for each
+        return NO_DEVICE
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:

@@ -19,7 +19,7 @@ from typing import Any
 
 from tilebuild.bound import Bound, Worst, bound_for, farthest
 from tilebuild.gpu.arguments import pack
-from tilebuild.gpu.device import Device, Launch
+from tilebuild.gpu.device import Device, DeviceError, Launch
 from tilebuild.gpu.elements import POISONS, exact, is_float
 from tilebuild.gpu.memory import Changes, Memory
 from tilebuild.gpu.plan import SIDES, PlannedCase, SideName
@@ -56,7 +56,9 @@ class Loaded:
     def __enter__(self) -> Loaded:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and issubclass(kind, DeviceError):
+            return  # the device may be past unloading, and the first error is the one to tell
         for launch in self.launches:
             self._device.unload(launch.kernel)
 
