@@ -88,8 +88,9 @@ _SCOPE = "$memory_scope|tl_blk|device|sys"
 _HINTS = "!hints:optimization_hints"
 _INBOUNDS = "!booleans:inbounds"
 
-_ROWS: Mapping[str, str] = {
-    # Elementwise floats
+#: Operations that treat each element of their operands alone, also where an operand is a pointer.
+_ELEMENTWISE_ROWS: dict[str, str] = {
+    # Floats
     "absf": _UNARY,
     "addf": f"{_BINARY} {_FLOAT}",
     "atan2": _XY,
@@ -118,7 +119,7 @@ _ROWS: Mapping[str, str] = {
     "subf": f"{_BINARY} {_FLOAT}",
     "tan": _UNARY,
     "tanh": f"{_UNARY} rounding<full",
-    # Elementwise integers
+    # Integers
     "absi": _UNARY,
     "addi": f"{_BINARY} {_OVERFLOW}",
     "andi": _BINARY,
@@ -143,11 +144,13 @@ _ROWS: Mapping[str, str] = {
     "ftoi": "%from $signedness rounding<nearest_int_to_zero saturating?",
     "int_to_ptr": _UNARY,
     "itof": "%from $signedness rounding<nearest_even",
-    "pack": _UNARY,
     "ptr_to_int": _UNARY,
     "ptr_to_ptr": _UNARY,
     "trunci": f"%from {_OVERFLOW}",
-    "unpack": _UNARY,
+    "offset": "%ptr , %offset",
+}
+
+_OTHER_ROWS: dict[str, str] = {
     # Shapes and constants
     "broadcast": _UNARY,
     "cat": f"{_BINARY} dim = #dim",
@@ -155,8 +158,10 @@ _ROWS: Mapping[str, str] = {
     "extract": "%source [ %indices* ]",
     "insert": "%source , %destination [ %indices* ]",
     "iota": "",
+    "pack": _UNARY,
     "permute": "%source [ #permutation* ]",
     "reshape": _UNARY,
+    "unpack": _UNARY,
     # Matrices
     "mmaf": f"{_BINARY} , %acc fast_acc?",
     "mmaf_scaled": f"{_BINARY} , %acc , %lhs_scale , %rhs_scale",
@@ -173,13 +178,12 @@ _ROWS: Mapping[str, str] = {
     "make_partition_view": "%tensor_view",
     "make_strided_view": "%tensor_view",
     "make_tensor_view": "%base , shape = !extents:shape , strides = !extents:strides",
-    "offset": "%ptr , %offset",
     # Memory
     "atomic_cas_tko": f"$memory_ordering $memory_scope %pointers , %cmp , %val ( , %mask )? {_TOKEN}",
     "atomic_red_view_tko": "$memory_ordering $memory_scope %view [ %index* ] , $mode , %value "
     f"{_TOKEN} {_INBOUNDS}",
     "atomic_rmw_tko": f"$memory_ordering $memory_scope %pointers , $mode , %arg ( , %mask )? {_TOKEN}",
-    "load_ptr_tko": f"$memory_ordering {_SCOPE} %source ( , %mask ( , %padding_value )? )? {_TOKEN} {_HINTS}",
+    "load_ptr_tko": f"$memory_ordering {_SCOPE} %source ( , %mask )? ( , %padding_value )? {_TOKEN} {_HINTS}",
     "load_view_tko": f"$memory_ordering {_SCOPE} %view [ %index* ] {_TOKEN} {_HINTS} {_INBOUNDS}",
     "store_ptr_tko": f"$memory_ordering {_SCOPE} %destination , %value ( , %mask )? {_TOKEN} {_HINTS}",
     "store_view_tko": f"$memory_ordering {_SCOPE} %tile , %view [ %index* ] {_TOKEN} {_HINTS} {_INBOUNDS}",
@@ -203,6 +207,27 @@ RESULT_TYPE: Mapping[str, int] = {"fpowi": 0, "mmaf_scaled": 2}
 
 #: The operation that ends a block and is left out of the text where it has no operands.
 IMPLIED_END: Mapping[str, str] = {"if": "yield", "for": "continue", "loop": "continue"}
+
+ELEMENTWISE = frozenset(_ELEMENTWISE_ROWS)
+
+#: Operations that read or write memory or order it, take part in output, or depend on when they run.
+EFFECTS = frozenset(
+    {
+        "alloca",
+        "assert",
+        "atomic_cas_tko",
+        "atomic_red_view_tko",
+        "atomic_rmw_tko",
+        "gdc_launch_dependents_tko",
+        "gdc_wait_tko",
+        "load_ptr_tko",
+        "load_view_tko",
+        "memory_fence_alias_tko",
+        "print_tko",
+        "store_ptr_tko",
+        "store_view_tko",
+    }
+)
 
 ENDS = frozenset({"break", "continue", "return", "yield"})
 
@@ -239,4 +264,6 @@ def _element(word: str) -> Syntax:
     return Bracketed(attribute, default) if bracket else Literal(word)
 
 
-SYNTAX: Mapping[str, tuple[Syntax, ...]] = {name: _compile(row.split()) for name, row in _ROWS.items()}
+SYNTAX: Mapping[str, tuple[Syntax, ...]] = {
+    name: _compile(row.split()) for name, row in (_ELEMENTWISE_ROWS | _OTHER_ROWS).items()
+}
