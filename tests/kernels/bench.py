@@ -12,6 +12,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
+from tests.kernels.schema import problems
 from tilebuild.case import Case, read_case
 from tilebuild.label import parse_label
 from tilebuild.loading.loader import load
@@ -19,6 +20,7 @@ from tilebuild.tools import cpu_test, python_ir
 from tilebuild.workspace import open_workspace
 
 ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "tilebuild/schema/cpu_test.json").read_text())
 Edit = Callable[[str], str]
 
 
@@ -55,6 +57,7 @@ class Operator:
             Path("plan.json").write_text(json.dumps(document))
             assert cpu_test.main(["--plan", "plan.json", "--out", "verdict.json"]) == 0
             verdict: dict[str, Any] = json.loads(Path("verdict.json").read_text())
+        assert not problems(verdict, SCHEMA, SCHEMA)
         assert verdict["state"] == verdict["cases"][0]["state"]
         found: dict[str, Any] = verdict["cases"][0]
         return found
