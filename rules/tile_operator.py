@@ -99,7 +99,9 @@ def tile_operator(ctx: RuleContext[Attributes]) -> Providers:
     a reason.
     """
     if ctx.attr.gates.evidence != "same-machine-code" and not ctx.attr.gates.reason:
-        ctx.fail("a gate below same-machine-code needs a reason", "gates", 'add "reason": "…" to the gates')
+        ctx.fail(
+            "a gate below same-machine-code needs a reason", "gates", help='add "reason": "…" to the gates'
+        )
     cases = tuple(_cases(ctx))
     driver = _driver(ctx)
     kernels = tuple(
@@ -133,7 +135,10 @@ def _cases(ctx: RuleContext[Attributes]) -> Iterator[Case]:
             _fail_case(ctx, position, item, error)
         if case.name in names:
             ctx.fail(
-                f"two cases are named {case.name!r}", "cases", "names tell verdicts apart: make them unique"
+                f"two cases are named {case.name!r}",
+                "cases",
+                position,
+                help="names tell verdicts apart: make them unique",
             )
         names.add(case.name)
         yield case
@@ -146,7 +151,7 @@ def _fail_case(
     facts = "; ".join(
         f"{'.'.join(map(str, path))}: {fact}" if path else fact for path, fact in error.problems
     )
-    ctx.fail(f"case {name}: {facts}", "cases")
+    ctx.fail(f"case {name}: {facts}", "cases", position, *error.problems[0][0])
 
 
 def _signatures(ctx: RuleContext[Attributes], cases: Sequence[Case]) -> dict[str, tuple[Signature, ...]]:
@@ -160,13 +165,13 @@ def _signatures(ctx: RuleContext[Attributes], cases: Sequence[Case]) -> dict[str
             for kernel, signature in _read_signature_file(ctx, item):
                 found.setdefault(kernel, {})[signature] = None
     if not found:
-        ctx.fail("the operator has no case, so there is nothing to port", "cases", "add a launch(…)")
+        ctx.fail("the operator has no case, so there is nothing to port", "cases", help="add a launch(…)")
     return {kernel: tuple(signatures) for kernel, signatures in found.items()}
 
 
 def _read_signature_file(ctx: RuleContext[Attributes], file: DataFile) -> Iterator[tuple[str, Signature]]:
     if not file.name.endswith(".signatures.json"):
-        ctx.fail(f"{file} is no signature file", "cases", "its name must end in .signatures.json")
+        ctx.fail(f"{file} is no signature file", "cases", help="its name must end in .signatures.json")
     try:
         document = json.loads(ctx.content(file))
         for entry in document["entries"]:

@@ -146,6 +146,8 @@ def _child(node: ast.AST, step: str | int) -> ast.AST | None:
         node = node.value
     if isinstance(node, ast.Call) and isinstance(step, str):
         return next((k for k in node.keywords if k.arg == step), None)
+    if isinstance(node, ast.ListComp) and isinstance(step, int):
+        return node.elt
     if isinstance(node, ast.List | ast.Tuple) and isinstance(step, int):
         return node.elts[step] if step < len(node.elts) else None
     if isinstance(node, ast.Dict):

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.loading.space import Space
+from tests.loading.space import Space, tool
+from tilebuild.analysis.analyzer import analyze
 from tilebuild.diagnostics import DiagnosticError
 from tilebuild.label import Label
+from tilebuild.loading.loader import load
+from tilebuild.workspace import open_workspace
 
 
 def deps(space: Space, label: str, *patterns: str) -> list[str]:
@@ -263,3 +266,22 @@ def test_errors_of_one_package_do_not_hide_those_of_another(space: Space) -> Non
     with pytest.raises(DiagnosticError) as caught:
         space.load("//...")
     assert [d.span.path for d in caught.value.diagnostics if d.span] == ["a/BUILD", "b/BUILD"]
+
+
+def test_keep_going_leaves_out_what_is_touched(space: Space) -> None:
+    space.write_all(
+        {
+            "a/BUILD": 'filegroup(name = "good")\nfilegroup(name = "bad", nosuch = 1)\n'
+            'filegroup(name = "user", srcs = [":bad"])\nfilegroup(name = "lost", srcs = ["missing"])\n'
+            'filegroup(name = "round", srcs = [":round"])\nfilegroup(name = "near", srcs = [":round"])\n',
+            "b/BUILD": "syntax error",
+            "c/BUILD": 'filegroup(name = "far", srcs = ["//b:x"])\nfilegroup(name = "fine", srcs = ["//a:good"])\n',
+        }
+    )
+    workspace, settings = open_workspace(space.root, environ={})
+    loaded = load(workspace, settings, ["//..."], keep_going=True)
+    assert [str(root) for root in loaded.roots] == ["//a:good", "//c:fine"]
+    assert [d.span.path for d in loaded.problems if d.span] == ["a/BUILD"] * 3 + ["b/BUILD"]
+    analysis = analyze(loaded.graph, loaded.roots, settings, tool, keep_going=True)
+    assert list(map(str, analysis.targets)) == ["//a:good"]
+    assert "may not use //a:good" in analysis.problems[0].fact

@@ -38,6 +38,7 @@ class Analysis:
     targets: Mapping[Label, ConfiguredTarget]
     actions: tuple[Action, ...]
     producer: Mapping[Artifact, Action]
+    problems: tuple[Diagnostic, ...] = ()
 
     def needed(self, labels: Iterable[Label]) -> tuple[Action, ...]:
         """The actions behind the files of some targets, each after those it needs."""
@@ -49,19 +50,25 @@ class Analysis:
 
 
 def analyze(
-    graph: TargetGraph, roots: Sequence[Label], settings: Settings, tools: Callable[[str], Tool]
+    graph: TargetGraph,
+    roots: Sequence[Label],
+    settings: Settings,
+    tools: Callable[[str], Tool],
+    *,
+    keep_going: bool = False,
 ) -> Analysis:
     """Runs the rules of everything that `roots` depend on.
 
-    Raises DiagnosticError with everything that is wrong.
-
-    `tools` gives a tool by name and raises KeyError for a name it does not know. The graph must be acyclic.
+    Raises DiagnosticError with everything that is wrong; with `keep_going` that is in `problems` instead, and
+    what it touches is missing from `targets`. `tools` gives a tool by name and raises KeyError for a name it
+    does not know. The graph must be acyclic below the roots.
     """
-    labels = topological(roots, graph.successors)
-    problems = list(violations(graph, (graph[label] for label in labels)))
+    problems: list[Diagnostic] = []
     done: dict[Label, ConfiguredTarget] = {}
-    for label in labels:
-        if all(dep in done for dep in graph[label].deps):
+    for label in topological(roots, graph.successors):
+        hidden = list(violations(graph, graph[label]))
+        problems += hidden
+        if not hidden and all(dep in done for dep in graph[label].deps):
             try:
                 done[label] = _configure(graph, graph[label], done, settings, tools)
             except DiagnosticError as error:
@@ -71,10 +78,11 @@ def analyze(
         producer = producers(actions, graph)
         ordered = order(actions, producer)
     except DiagnosticError as error:
-        problems += error.diagnostics
-    if problems:
+        # How actions fit together concerns all targets at once: there is nothing sound to go on with.
+        raise DiagnosticError(*dict.fromkeys([*problems, *error.diagnostics])) from error
+    if problems and not keep_going:
         raise DiagnosticError(*dict.fromkeys(problems))
-    return Analysis(done, ordered, producer)
+    return Analysis(done, ordered, producer, tuple(dict.fromkeys(problems)))
 
 
 def run_rule(
@@ -160,6 +168,6 @@ def _rule_failed(target: Target, error: Exception) -> Diagnostic:
     frame = next((f for f in reversed(frames) if f.filename == code.co_filename), frames[-1])
     fact = f"rule {target.rule.name} failed for {target.label}: {type(error).__name__}: {error}"
     span = Span(frame.filename, frame.lineno or 0)
-    return Diagnostic(
-        fact, Blame.BUILD_FILE, span, frame.line or "", notes=(target.call_site.note("declared here"),)
-    )
+    # Rule files of the workspace have relative paths; any other is ours.
+    blame = Blame.TILEBUILD if code.co_filename.startswith("/") else Blame.BUILD_FILE
+    return Diagnostic(fact, blame, span, frame.line or "", notes=(target.call_site.note("declared here"),))

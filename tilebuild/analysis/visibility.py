@@ -9,9 +9,11 @@ from tilebuild.label import Label
 from tilebuild.target import PACKAGE_GROUP, PRIVATE, PUBLIC, SOURCE_FILE, Target, TargetGraph
 
 
-def violations(graph: TargetGraph, targets: Iterable[Target]) -> Iterator[Diagnostic]:
-    """One diagnostic for each edge that leads to a target its user may not see."""
-    for user in targets:
+def violations(graph: TargetGraph, user: Target) -> Iterator[Diagnostic]:
+    """One diagnostic for each target that `user` depends on but may not see; a derived target sees what
+    its parent sees.
+    """
+    if user.derived is None:
         for label in user.deps:
             target = graph.targets.get(label)
             if target is not None and not is_visible(graph, target, user.label.package):

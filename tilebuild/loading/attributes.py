@@ -8,9 +8,10 @@ Values are checked as strict JSON: a list may become a tuple, but `"1"` is not a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -195,17 +196,48 @@ def _problems(
             continue
         facts = dict.fromkeys(_fact(item) for item in items)
         where = _dotted(path) or rule.name
+        got = "" if items[0]["type"] == "extra_forbidden" else f"; got {_shown(value)}"
         yield site.diagnostic(
-            f"{rule.name} '{label}': {where}: {', or '.join(facts)}; got {_shown(value)}",
+            f"{rule.name} '{label}': {where}: {', or '.join(facts)}{got}",
             path,
+            help=_suggestion(items[0], rule.attributes, path, value),
             words=[value] if isinstance(value, str) else (),
         )
+
+
+def _suggestion(item: Any, model: type[BaseModel], path: tuple[str | int, ...], value: Any) -> str:
+    """What was meant: a field for an unknown one, a text for one that is none of those allowed."""
+    if item["type"] == "extra_forbidden":
+        fields = _fields_at(model, path[:-1])
+        return did_you_mean(str(path[-1]), fields) or (f"fields are {', '.join(fields)}" if fields else "")
+    if item["type"] == "literal_error":
+        return did_you_mean(str(value), re.findall(r"'([^']*)'", item["ctx"]["expected"]))
+    return ""
+
+
+def _fields_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """The fields of the model that describes the value at `path`."""
+    for step in path:
+        if isinstance(step, str) and step in model.model_fields:
+            inner = next(_models_in(model.model_fields[step].annotation), None)
+            if inner is None:
+                return []
+            model = inner
+    return list(model.model_fields)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
 
 
 #: pydantic's kinds of error, in the words of a BUILD file.
 _EXPECTED: Mapping[str, str] = {
     "bool_type": "must be True or False",
     "dict_type": "must be a dict",
+    "extra_forbidden": "there is no such field",
     "float_type": "must be a number",
     "int_type": "must be a whole number",
     "list_type": "must be a list",

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from tilebuild.cache.digest import Digest
 from tilebuild.call_site import CallSite, ValuePath
 from tilebuild.diagnostics import Diagnostic, DiagnosticError, did_you_mean
-from tilebuild.graph import CycleError, topological
+from tilebuild.graph import CycleError, reachable, reverse, topological
 from tilebuild.label import Label, Pattern, parse_pattern
-from tilebuild.loading.build_file import Declaration, Select
+from tilebuild.loading.build_file import BuildFile, Declaration, Select
 from tilebuild.loading.conditions import CONFIG_SETTING, choose
 from tilebuild.loading.globs import BUILD_FILES, Folders
 from tilebuild.loading.modules import Modules
@@ -40,17 +40,28 @@ class LoadResult:
     directories: frozenset[str]
     packages: tuple[str, ...]
     printed: tuple[str, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
 
 
 def load(
-    workspace: Workspace, settings: Settings, patterns: Sequence[str], cwd: str = "", *, manual: bool = False
+    workspace: Workspace,
+    settings: Settings,
+    patterns: Sequence[str],
+    cwd: str = "",
+    *,
+    manual: bool = False,
+    keep_going: bool = False,
 ) -> LoadResult:
     """Loads everything that the patterns reach; `cwd` is relative to the root.
 
     `roots` are the targets that the patterns name, in order; those tagged `manual` are left out of wildcards
     unless `manual` is set. Raises DiagnosticError with everything that is wrong.
     """
-    return _Loader(workspace, settings).load([parse_pattern(text, cwd) for text in patterns], manual)
+    loader = _Loader(workspace, settings)
+    result = loader.load([parse_pattern(text, cwd) for text in patterns], manual)
+    if result.problems and not keep_going:
+        raise DiagnosticError(*result.problems)
+    return result
 
 
 @dataclass
@@ -60,7 +71,8 @@ class _Loader:
     modules: Modules = field(init=False)
     packages: dict[str, LoadedPackage | None] = field(default_factory=dict)
     problems: list[Diagnostic] = field(default_factory=list)
-    conditions: dict[str, dict[str, Declaration]] = field(default_factory=dict)
+    failed: set[Label] = field(default_factory=set)  # targets that name something wrong
+    evaluated: dict[str, tuple[BuildFile, tuple[Label, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         output = self.workspace.output
@@ -80,9 +92,7 @@ class _Loader:
         roots = self._roots(graph, patterns, manual)
         self._close(roots)
         graph = self._graph()
-        self._check_acyclic(graph, roots)
-        if self.problems:
-            raise DiagnosticError(*sorted(dict.fromkeys(self.problems), key=_place))
+        roots = self._sound(graph, roots)
         sources = self.modules.sources
         if (self.workspace.root / settings_file(self.workspace.root)).is_file():
             sources.content(settings_file(self.workspace.root))
@@ -93,6 +103,7 @@ class _Loader:
             self.folders.seen,
             tuple(graph.packages),
             tuple(self.modules.natives.printed),
+            tuple(sorted(dict.fromkeys(self.problems), key=_place)),
         )
 
     # Patterns
@@ -183,7 +194,7 @@ class _Loader:
     def _load_package(self, name: str, path: str) -> LoadedPackage:
         label = Label(name, path.rpartition("/")[2])
         try:
-            build, loads = self.modules.build_file(name, path)
+            build, loads = self._evaluate(name, path)
         except DiagnosticError as error:
             self.problems += error.diagnostics
             return LoadedPackage(name, label, (), build_file_site(path, ""), unreadable=True)
@@ -194,6 +205,12 @@ class _Loader:
             self.modules.sources.content(record)
         self.problems += package.problems
         return package
+
+    def _evaluate(self, name: str, path: str) -> tuple[BuildFile, tuple[Label, ...]]:
+        """What a BUILD file declares; conditions are looked up before their package is made."""
+        if name not in self.evaluated:
+            self.evaluated[name] = self.modules.build_file(name, path)
+        return self.evaluated[name]
 
     def _choose(self, select: Select, site: CallSite, path: ValuePath) -> object:
         def condition(text: str, site: CallSite, path: ValuePath) -> Declaration:
@@ -211,9 +228,7 @@ class _Loader:
         path = self.folders.build_file(label.package)
         if not path:
             return None
-        if label.package not in self.conditions:
-            self.conditions[label.package] = self.modules.build_file(label.package, path)[0].declarations
-        declaration = self.conditions[label.package].get(label.name)
+        declaration = self._evaluate(label.package, path)[0].declarations.get(label.name)
         return declaration if declaration and declaration.rule.endswith(f"%{CONFIG_SETTING}") else None
 
     # Targets
@@ -239,6 +254,7 @@ class _Loader:
                     self._read(target, path, label)
             for label in target.deps:
                 if self._target(label) is None:
+                    self.failed.add(target.label)
                     if target.derived is None:  # what a derived target lacks, its parent lacks too
                         self._report_missing(target, label)
                 elif label not in seen:
@@ -251,6 +267,7 @@ class _Loader:
             return
         words = label.spellings(user.label.package)
         if target.artifact is None:
+            self.failed.add(user.label)
             fact = f"{user.label} reads {label}, which is no source file but a {target.kind}"
             self.problems.append(user.call_site.diagnostic(fact, path, words=words))
         elif target.content is None:
@@ -318,13 +335,21 @@ class _Loader:
         }
         return TargetGraph(targets, packages)
 
-    def _check_acyclic(self, graph: TargetGraph, roots: Iterable[Label]) -> None:
-        try:
-            topological(roots, graph.successors)
-        except CycleError as error:
-            path = [label for label in error.path if isinstance(label, Label)]
-            fact = f"cycle in the dependencies: {' -> '.join(map(str, path))}"
-            self.problems.append(self._at_label(graph[path[0]], path[1], fact))
+    def _sound(self, graph: TargetGraph, roots: Sequence[Label]) -> list[Label]:
+        """The roots that reach nothing wrong; every cycle is reported."""
+        while True:
+            users = reverse(reachable(roots, graph.successors), graph.successors)
+            wrong = reachable((f for f in self.failed if f in users), users.__getitem__)
+            sound = [root for root in roots if root not in wrong]
+            try:
+                topological(sound, graph.successors)
+            except CycleError as error:
+                path = [label for label in error.path if isinstance(label, Label)]
+                fact = f"cycle in the dependencies: {' -> '.join(map(str, path))}"
+                self.problems.append(self._at_label(graph[path[0]], path[1], fact))
+                self.failed.add(path[0])
+            else:
+                return sound
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
