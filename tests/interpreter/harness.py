@@ -46,6 +46,7 @@ ELEMENTS = {
     "f64": ("float64", "f64"),
     "f8e4m3fn": ("float8_e4m3fn", "f8E4M3FN"),
     "f8e5m2": ("float8_e5m2", "f8E5M2"),
+    "f8e8m0fnu": ("float8_e8m0fnu", "f8E8M0FNU"),
 }
 
 
@@ -64,7 +65,7 @@ def compile_kernel(kernel: Any, signature: Sequence[Any], folder: Path) -> Entry
         kernel,
         [KernelSignature(constraints, CallingConvention.cutile_python_v1())],
         str(path),
-        gpu_code="sm_90",
+        gpu_code="sm_100",
         output_format="tileir_bytecode",
         bytecode_version="13.4",
     )

@@ -322,3 +322,41 @@ def sum_of_list(arrays, y):
     for i in range(len(arrays)):
         total = total + ct.load(arrays[i], (0,), (N,))
     ct.store(y, (0,), total)
+
+
+@ct.kernel
+def inserted(x, y, at: int):
+    """y = a tile of zeros with x inserted in a place that is known at run time."""
+    zeros = ct.zeros((4, 8), dtype=ct.float32)
+    ct.store(y, (0, 0), ct.insert(zeros, (at, 1), ct.load(x, (0, 0), (2, 4))))
+
+
+@ct.kernel
+def packed(x, y):
+    """The bytes of x, and back again."""
+    tile = ct.pack_to_bytes(ct.load(x, (0,), (N,)))
+    ct.store(y, (0,), ct.unpack_from_bytes(tile, ct.float32))
+
+
+@ct.kernel
+def scaled_product(a, a_scale, b, b_scale, c):
+    """c = (a * a_scale) @ (b * b_scale), one scale for 32 elements."""
+    acc = ct.zeros((16, 16), dtype=ct.float32)
+    a_tile, b_tile = ct.load(a, (0, 0), (16, 64)), ct.load(b, (0, 0), (64, 16))
+    a_scales, b_scales = ct.load(a_scale, (0, 0), (16, 2)), ct.load(b_scale, (0, 0), (2, 16))
+    ct.store(c, (0, 0), ct.mma_scaled(a_tile, a_scales, b_tile, b_scales, acc))
+
+
+@ct.kernel
+def summed_by_view(x, total):
+    """total += every tile of x, each added through a view; the last tile reaches beyond both arrays."""
+    tile = ct.load(x, (ct.bid(0),), (16,), padding_mode=ct.PaddingMode.ZERO)
+    total.tiled_view((16,)).atomic_store_add((0,), tile)
+
+
+@ct.kernel
+def told(x):
+    """Says what it sees, and insists on it."""
+    value = ct.load(x, (0,), ()).item()
+    ct.printf("%d\n", value)
+    ct.assert_(value > 0, "must be positive")  # noqa: PT009

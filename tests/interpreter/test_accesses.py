@@ -190,3 +190,20 @@ def test_a_broken_promise_is_a_fault(tmp_path: Path) -> None:
         Fault, match="an assumption does not hold: that a value lies between 0 and inf; it is -16"
     ):
         run(program, (1, 1, 1), words, bench.memory)
+
+
+def test_a_view_is_updated_atomically(tmp_path: Path) -> None:
+    program = compile_kernel(programs.summed_by_view, [("f32", 1), ("f32", 1)], tmp_path)
+    bench = Bench()
+    x = np.arange(40, dtype=F32)
+    bench.launch(program, (3,), bench.array("x", "f32", x), bench.array("t", "f32", np.ones(10)))
+    padded = np.concatenate([x, np.zeros(8, dtype=F32)]).reshape(3, 16)
+    np.testing.assert_array_equal(bench.read("t"), padded.sum(axis=0)[:10] + 1)
+
+
+def test_an_assertion_that_fails_is_a_fault(tmp_path: Path) -> None:
+    program = compile_kernel(programs.told, [("i32", 1)], tmp_path)
+    bench = Bench()
+    bench.launch(program, (1,), bench.array("x", "i32", np.array([3])))
+    with pytest.raises(Fault, match="the assertion 'must be positive' fails"):
+        bench.launch(program, (1,), bench.array("y", "i32", np.array([-3])))

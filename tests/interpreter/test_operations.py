@@ -263,3 +263,47 @@ def _tf32(values: Any) -> Any:
     """Ten bits of mantissa, to nearest."""
     mantissa, exponent = np.frexp(values.astype(np.float64))
     return np.ldexp(np.rint(mantissa * 2**11) / 2**11, exponent).astype(F32)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8"])
+def test_matrix_products_of_bytes_read_the_sign(dtype: str, tmp_path: Path) -> None:
+    program = compile_kernel(programs.product, [(dtype, 2), (dtype, 2), ("i32", 2), 16, 32, 8], tmp_path)
+    bench = Bench()
+    kind = np.int8 if dtype == "i8" else np.uint8
+    limits = np.iinfo(kind)
+    a, b = (
+        GENERATOR.integers(limits.min, limits.max, shape, endpoint=True).astype(kind)
+        for shape in ((16, 32), (32, 8))
+    )
+    regions = [bench.array(name, dtype, tile.view(np.int8)) for name, tile in (("a", a), ("b", b))]
+    bench.launch(program, (1,), *regions, bench.array("c", "i32", np.ones((16, 8))))
+    np.testing.assert_array_equal(bench.read("c"), a.astype(np.int32) @ b.astype(np.int32) + 1)
+
+
+def test_scaled_matrix_products(tmp_path: Path) -> None:
+    kinds = ["f8e4m3fn", "f8e8m0fnu", "f8e4m3fn", "f8e8m0fnu", "f32"]
+    program = compile_kernel(programs.scaled_product, [(kind, 2) for kind in kinds], tmp_path)
+    bench = Bench()
+    a, b = GENERATOR.integers(-8, 8, (16, 64)), GENERATOR.integers(-8, 8, (64, 16))
+    a_scale, b_scale = 2.0 ** GENERATOR.integers(-3, 3, (16, 2)), 2.0 ** GENERATOR.integers(-3, 3, (2, 16))
+    contents = [a, a_scale, b, b_scale]
+    arrays = [bench.array(f"x{i}", k, c) for i, (k, c) in enumerate(zip(kinds, contents, strict=False))]
+    bench.launch(program, (1,), *arrays, bench.array("c", "f32", (16, 16)))
+    want = (a * np.repeat(a_scale, 32, axis=1)) @ (b * np.repeat(b_scale, 32, axis=0))
+    np.testing.assert_array_equal(bench.read("c"), want)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_tile_is_inserted(at: int, tmp_path: Path) -> None:
+    program = compile_kernel(programs.inserted, [("f32", 2), ("f32", 2), "i32"], tmp_path)
+    bench = Bench()
+    x = np.arange(8).reshape(2, 4) + 1
+    bench.launch(program, (1,), bench.array("x", "f32", x), bench.array("y", "f32", (4, 8)), at)
+    want = np.zeros((4, 8))
+    want[2 * at : 2 * at + 2, 4:] = x
+    np.testing.assert_array_equal(bench.read("y"), want)
+
+
+def test_bytes_are_packed_and_unpacked(tmp_path: Path) -> None:
+    got = _run(programs.packed, [("f32", FLOATS)], ("f32", (N,)), tmp_path)
+    np.testing.assert_array_equal(got.view(np.int32), FLOATS.view(np.int32))

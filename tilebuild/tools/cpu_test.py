@@ -1,5 +1,4 @@
-"""Tests a port on the CPU: both programs are interpreted on the inputs of a case. Knows no compiler and
-no GPU.
+"""Tests a port on the CPU: both programs are interpreted on the inputs of a case. Knows no compiler, no GPU.
 
     cpu_test --plan plan.json --out cpu_test.json
 
@@ -9,8 +8,8 @@ The plan names the cases, the programs of both sides for each step, and the refe
 - neither may touch what is not its own, leave an output unwritten, or depend on lanes that hold nothing;
 - a kernel that does nothing must fail the same comparison, or the test is worth nothing.
 
-The verdict's form is `tilebuild/schema/cpu_test.json`. A case that cannot be interpreted is *not applicable*, with the reason; that is never shown as passed.
-
+The verdict's form is `tilebuild/schema/cpu_test.json`. A case that cannot be interpreted is *not applicable*,
+with the reason; that is never shown as passed.
 """
 
 from __future__ import annotations
