@@ -63,7 +63,9 @@ _INTEGERS = ("i8", "i16", "i32", "i64")
 
 #: Operations whose operands of these groups and results share one element type.
 _TIES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("addi", "subi", "muli", "divi", "remi", "mini", "maxi", "andi", "ori", "xori"), ("lhs", "rhs")),
+    **dict.fromkeys(
+        ("addi", "subi", "muli", "divi", "remi", "mini", "maxi", "andi", "ori", "xori"), ("lhs", "rhs")
+    ),
     **dict.fromkeys(("shli", "shri"), ("lhs", "rhs")),
     **dict.fromkeys(("negi", "absi", "reshape", "broadcast", "permute"), ("source",)),
     "mulhii": ("x", "y"),

@@ -239,6 +239,13 @@ class Emitter:
         if loaded is not None:
             self.bind(token, Var(loaded))
 
+    def named(self, value: ir.Value) -> Expr:
+        """The value as an argument of a function of whose arguments cutile infers no types."""
+        expression = self.value(value)
+        if isinstance(expression, Var | Number | Path):
+            return expression
+        return self.temporary("operand", self.rust_type(value), expression)
+
     def saved(self, value: ir.Value, expression: Expr, ready: list[tuple[Local, Expr]]) -> Expr:
         """A variable that holds the expression from before the assignments in `ready`."""
         local = Local(f"previous_{hint_of(expression)}")
@@ -247,7 +254,9 @@ class Emitter:
 
     def plain_number(self, number: Number) -> Expr:
         """A number about which the compiler is told nothing."""
-        tile = self.temporary("start", TileType(number.suffix, ()), Call("constant", (number, Path("shape![]"))))
+        tile = self.temporary(
+            "start", TileType(number.suffix, ()), Call("constant", (number, Path("shape![]")))
+        )
         return self.temporary("start", ScalarType(number.suffix), Call("tile_to_scalar", (tile,)))
 
     # Parameters, views, tokens
@@ -331,7 +340,8 @@ class Emitter:
         """`if c { return } …` becomes `if c { } else { … }`: cutile has no return but at the end."""
         if operation.results:
             raise Refusal(
-                "a return in a branch that also yields values has no Rust form", location=self.location_of(operation)
+                "a return in a branch that also yields values has no Rust form",
+                location=self.location_of(operation),
             )
         condition = self.value(operation.operands[0])
         blocks: list[Block] = []

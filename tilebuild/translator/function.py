@@ -66,6 +66,7 @@ class Printed:
     arguments: dict[str, Any]
     needs_tileir: bool = False
     pointers: tuple[str, ...] = ()  # arrays that are accessed by pointer
+    uses_pointers: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -90,8 +91,15 @@ def print_function(program: Program, rung: Rung, name: str) -> Printed:
         _arguments(lifted, parameters),
         e.needs_tileir,
         tuple(a.name for a in lifted.arrays if a.by_pointer),
+        any(o.name in _POINTER_OPERATIONS for o in program.entry.walk()),
         e.notes,
     )
+
+
+#: Operations that no tile view covers: where one occurs, pointers are accessed.
+_POINTER_OPERATIONS = frozenset(
+    {"offset", "int_to_ptr", "load_ptr_tko", "store_ptr_tko", "atomic_rmw_tko", "atomic_cas_tko"}
+)
 
 
 def _mark_unread(parameters: list[Parameter], body: Block) -> None:
@@ -231,9 +239,7 @@ class _Parameters:
         return self._let(Local(name), kind, Unsafe(changed, "the launch guarantees it."), infers=True)
 
     def _scalars(self, origin: ScalarOf | ListPointer | ListLength, name: str) -> None:
-        (value,) = (
-            v for v, o in self.e.lifted.origin.items() if o == origin and self.e.lifted.root[v] == v
-        )
+        (value,) = (v for v, o in self.e.lifted.origin.items() if o == origin and self.e.lifted.root[v] == v)
         if isinstance(origin, ListPointer):
             local = self._add(name, PointerType("i64"))
             kind = PointerTileType("i64", ())

@@ -81,4 +81,6 @@ def _is_known_sign(value: Value, divisor: Value, constants: Mapping[Value, objec
 def _is_closed(match: FloorMod, select: Operation, readers: Mapping[Value, list[Operation]]) -> bool:
     """Whether nothing else reads what is made on the way."""
     own = {id(p) for p in match.parts} | {id(select)}
-    return all(id(r) in own for part in match.parts for result in part.results for r in readers.get(result, []))
+    return all(
+        id(r) in own for part in match.parts for result in part.results for r in readers.get(result, [])
+    )

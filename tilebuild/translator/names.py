@@ -71,5 +71,3 @@ def function_name(kernel: str) -> str:
     """The name of the Rust function for a Python kernel."""
     name = snake(kernel)
     return f"{name}_kernel" if name in _KEYWORDS | _FUNCTIONS else name
-
-

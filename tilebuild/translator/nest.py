@@ -20,6 +20,7 @@ from tilebuild.translator.rust.tree import (
     Descriptor,
     Do,
     Expr,
+    IfValue,
     Let,
     LetTuple,
     Local,
@@ -45,6 +46,10 @@ from tilebuild.translator.rust.tree import (
 _DEPTH = 6
 
 
+#: Functions of whose arguments cutile infers no types: what stands there has a name.
+_OPAQUE = ("Some", "load_", "store_", "atomic_", "join_tokens")
+
+
 def nest(body: Block) -> None:
     """Nests in place, innermost blocks included."""
     counts: Counter[Local] = Counter(local for statement in walk(body) for local in reads(statement))
@@ -56,11 +61,39 @@ def _block(body: Block, counts: Counter[Local], assigned: set[Local]) -> None:
     for statement in body:
         for inner in blocks(statement):
             _block(inner, counts, assigned)
+        if isinstance(statement, Let | Assign) and isinstance(statement.value, IfValue):
+            statement.value = _branches(statement.value, counts)
     kept: Block = []
     for statement in body:
         _absorb(statement, kept, counts, assigned)
         kept.append(statement)
     body[:] = kept
+
+
+def _branches(value: IfValue, counts: Counter[Local]) -> IfValue:
+    """The same `if` without variables that only name the value of a branch."""
+    return IfValue(
+        value.condition,
+        value.then,
+        _tail(value.then, value.then_value, counts),
+        value.otherwise,
+        _tail(value.otherwise, value.otherwise_value, counts),
+    )
+
+
+def _tail(block: Block, value: Expr, counts: Counter[Local]) -> Expr:
+    last = block[-1] if block else None
+    if (
+        isinstance(last, Let)
+        and isinstance(value, Var)
+        and last.local is value.local
+        and counts[last.local] == 1
+        and last.infers
+        and not isinstance(last.value, Unsafe | IfValue)
+    ):
+        block.pop()
+        return last.value
+    return value
 
 
 def _absorb(statement: Statement, before: Block, counts: Counter[Local], assigned: set[Local]) -> None:
@@ -72,8 +105,8 @@ def _absorb(statement: Statement, before: Block, counts: Counter[Local], assigne
             _replace(statement, let.local, let.value)
             before[:] = [s for s in before if s is not let]
     limit: list[int] | None = None  # what is absorbed next must be evaluated before this position
-    while before:
-        last = before[-1]
+    while (place := _last_operation(before)) is not None:
+        last = before[place]
         if not isinstance(last, Let) or not _may_move(last, statement, counts, assigned):
             return
         position = _position(statement, last.local)
@@ -84,7 +117,16 @@ def _absorb(statement: Statement, before: Block, counts: Counter[Local], assigne
         _replace(statement, last.local, last.value)
         statement.location = statement.location or last.location
         limit = position
-        before.pop()
+        del before[place]
+
+
+def _last_operation(before: Block) -> int | None:
+    """The last statement that makes an operation: names for numbers and for other variables make none."""
+    for index in range(len(before) - 1, -1, -1):
+        statement = before[index]
+        if not (isinstance(statement, Let) and isinstance(statement.value, Number | Path)):
+            return index
+    return None
 
 
 def _is_constant(value: Expr) -> bool:
@@ -116,7 +158,11 @@ def _fits(statement: Statement, let: Let, position: list[int]) -> bool:
         return False
     root = expressions(statement)[position[0]]
     if len(position) == 1:
-        return let.infers or isinstance(statement, Assign) or (isinstance(statement, Let) and not statement.infers)
+        return (
+            let.infers
+            or isinstance(statement, Assign)
+            or (isinstance(statement, Let) and not statement.infers)
+        )
     parent = _at(root, position[1:-1])
     if isinstance(parent, Reference) and not isinstance(let.value, Method):
         return False
@@ -124,7 +170,9 @@ def _fits(statement: Statement, let: Let, position: list[int]) -> bool:
         return False
     if isinstance(parent, Method) and position[-1] == 0 and isinstance(let.value, Number):
         return False
-    if isinstance(parent, Unsafe | Descriptor) or (isinstance(parent, Call) and parent.function == "Some"):
+    if isinstance(parent, Unsafe | Descriptor) or (
+        isinstance(parent, Call) and parent.function.startswith(_OPAQUE)
+    ):
         return False
     return _depth(root) + _depth(let.value) <= _DEPTH
 

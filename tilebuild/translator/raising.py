@@ -63,7 +63,7 @@ def _update_in_place(block: Block, whole: Block) -> None:
         assert isinstance(let, Let)
         end = next(i for i, s in enumerate(block) if s is assign)
         between = block[place + 1 : end]
-        if let.mutable or isinstance(let.value, IfValue):
+        if let.mutable:
             continue
         if any(_mentions(s, assign.local) for s in between) or _captured(let, assign.local, between):
             continue
@@ -123,9 +123,11 @@ def _whiles(body: Block) -> None:
 def _as_while(loop: Loop) -> While | None:
     """`loop { let c = …; if c { } else { break; } … }` as `while … { … }`."""
     match loop.body:
-        case [Let(local=local, value=condition, mutable=False), If(Var(read), [], [Jump("break")]), *rest] if (
-            read is local and not any(local in set(reads(s)) for s in walk(rest))
-        ):
+        case [
+            Let(local=local, value=condition, mutable=False),
+            If(Var(read), [], [Jump("break")]),
+            *rest,
+        ] if read is local and not any(local in set(reads(s)) for s in walk(rest)):
             return While(condition, rest, loop.location)
         case [If(condition, [], [Jump("break")]), *rest]:
             return While(condition, rest, loop.location)
@@ -182,5 +184,3 @@ def _is_pure(expression: Expr) -> bool:
             case _:
                 pass
     return True
-
-

@@ -36,7 +36,13 @@ def remarks(source: Source) -> list[Remark]:
         if token.type == tokenize.COMMENT:
             own_line = not token.line[: token.start[1]].strip()
             found.append((token.string.lstrip("#").strip(), token.start[0], own_line))
-        elif token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER):
+        elif token.type not in (
+            tokenize.NL,
+            tokenize.NEWLINE,
+            tokenize.INDENT,
+            tokenize.DEDENT,
+            tokenize.ENDMARKER,
+        ):
             code.update(range(token.start[0], token.end[0] + 1))
     listed = []
     for text, line, own_line in found:

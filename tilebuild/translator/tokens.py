@@ -7,6 +7,8 @@ other array get explicit tokens.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tilebuild.tileir.tree import Operation, TokenType, Value
 from tilebuild.translator.lift import Array, Lifted
 from tilebuild.translator.program import uses
@@ -26,10 +28,23 @@ def implicit_arrays(lifted: Lifted) -> set[Array]:
             continue
         waits = any(t not in roots for t in operation.group("token"))
         awaited = any(r in read for r in operation.results)
-        if operation.name not in _ACCESSES or waits or awaited:
+        if operation.name not in _ACCESSES or waits or awaited or _is_special_store(operation):
             explicit.add(array)
     chained = {a for a in explicit if _is_store_chain(lifted, a, roots)}
     return {a for a in lifted.arrays if not a.by_pointer} - (explicit - chained)
+
+
+def _is_special_store(operation: Operation) -> bool:
+    """A store that a mutable view does not offer: with an order, hints, promised bounds."""
+    attributes = operation.attributes
+    if operation.name != "store_view_tko":
+        return False
+    hints = attributes.get("optimization_hints")
+    return (
+        attributes["memory_ordering"] != "weak"
+        or "inbounds" in attributes
+        or (isinstance(hints, Mapping) and any(hints.values()))
+    )
 
 
 def root_tokens(lifted: Lifted) -> set[Value]:

@@ -47,7 +47,7 @@ def translate(
         printed = [print_function(p, rung, name) for p in programs]
     except Refusal as refusal:
         lines = source.text.splitlines()
-        return Translation(rung.name, _style(rung, ()), refused=(refusal.diagnostic().with_source(lines),))
+        return Translation(rung.name, _style(rung, False), refused=(refusal.diagnostic().with_source(lines),))
     groups = _groups(printed, source)
     names = _names(name, [programs[g[0]] for g in groups])
     file = _File(source, rung)
@@ -61,9 +61,10 @@ def translate(
             instances[programs[index].instance] = arguments
     text = file.text(name)
     pointers = sorted({p for one in printed for p in one.pointers})
+    by_pointer = any(one.uses_pointers for one in printed)
     return Translation(
         rung.name,
-        _style(rung, pointers),
+        _style(rung, by_pointer),
         "\n".join(text.lines) + "\n",
         text.origins,
         file.unsafe_lines,
@@ -72,10 +73,10 @@ def translate(
     )
 
 
-def _style(rung: Rung, pointers: Sequence[str]) -> str:
+def _style(rung: Rung, by_pointer: bool) -> str:
     if rung.mutable:
         return "safe"
-    return "typed" if rung.tensors and not pointers else "raw"
+    return "typed" if rung.tensors and not by_pointer else "raw"
 
 
 def _notes(rung: Rung, pointers: Sequence[str]) -> tuple[str, ...]:
@@ -183,7 +184,9 @@ def _contract(one: Printed, rung: Rung) -> tuple[str, ...]:
     if rung.tensors:
         lines.append("Nothing else accesses the arrays that the kernel writes until the launch is complete.")
     else:
-        lines.append("The pointers, lengths and strides describe live arrays, and what is assumed of them holds.")
+        lines.append(
+            "The pointers, lengths and strides describe live arrays, and what is assumed of them holds."
+        )
     if one.pointers:
         listed = ", ".join(f"`{p}`" for p in one.pointers)
         lines.append(f"Indices into {listed} that no mask excludes lie within the array.")

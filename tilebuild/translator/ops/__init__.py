@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilebuild.translator.emitter import Row
-from tilebuild.translator.ops import arithmetic, control, conversion, grid, pointers, reductions, shapes, views
+from tilebuild.translator.ops import (
+    arithmetic,
+    control,
+    conversion,
+    grid,
+    pointers,
+    reductions,
+    shapes,
+    views,
+)
 
 OPS: Mapping[str, Row] = {
     **arithmetic.ROWS,

@@ -93,7 +93,14 @@ def _float(symbol: str) -> Row:
                 raise Refusal(f"{op.name} with full rounding and flush_to_zero has no Rust form yet")
             shim(e, op, ("lhs", "rhs"), named, word(op.name))
         else:
-            apply(e, op, op.name, ("lhs", "rhs"), (marker("rounding", rounding), marker("ftz", flush)), word(op.name))
+            apply(
+                e,
+                op,
+                op.name,
+                ("lhs", "rhs"),
+                (marker("rounding", rounding), marker("ftz", flush)),
+                word(op.name),
+            )
 
     return row
 
@@ -150,10 +157,8 @@ def divi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     if rounding == "zero" and e.element(result) not in _NO_OPERATORS:
         e.let(result, Binary("/", left, right), "quotient", infers=True)
     elif scalar and rounding == "negative_inf":
-
         e.let(result, Call(e.helpers.floor_div(e.element(result)), (left, right)), "quotient", infers=True)
     elif scalar and rounding == "positive_inf" and e.element(result) == "i32":
-
         e.let(result, Call("ceil_div", (left, right)), "quotient", infers=True)
     else:
         apply(e, op, "divi", ("lhs", "rhs"), (marker("rounding", rounding),), "quotient")
@@ -205,7 +210,9 @@ def cmpi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     elif e.is_scalar(op.operands[0]):
         apply(e, op, "cmpi", ("lhs", "rhs"), (f"predicate::{predicate}",), "condition")
     else:
-        e.let(op.results[0], Call("cmpi", (left, right, Path(f"predicate::{predicate}"))), "mask", infers=True)
+        e.let(
+            op.results[0], Call("cmpi", (left, right, Path(f"predicate::{predicate}"))), "mask", infers=True
+        )
 
 
 def cmpf(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 
 from tilebuild.tileir import tree as ir
 from tilebuild.translator.emitter import Attributes, Emitter, Row
-from tilebuild.translator.ops.spelling import as_tile, check_sign, declare, let_tile, marker, shim_name, tile_text, with_sign
+from tilebuild.translator.ops.spelling import (
+    as_tile,
+    check_sign,
+    declare,
+    let_tile,
+    marker,
+    shim_name,
+    tile_text,
+    with_sign,
+)
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rust.tree import Call, Expr, Path
 
@@ -52,12 +61,16 @@ def ftoi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     if attributes.flag("saturating"):
         raise Refusal("a saturating conversion to an integer has no Rust form yet")
     source = e.value(op.operands[0])
-    _convert(e, op, "ftoi", source, e.element(op.operands[0]), marker("rounding", attributes.word("rounding")))
+    _convert(
+        e, op, "ftoi", source, e.element(op.operands[0]), marker("rounding", attributes.word("rounding"))
+    )
 
 
 def ftof(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     source = e.value(op.operands[0])
-    _convert(e, op, "ftof", source, e.element(op.operands[0]), marker("rounding", attributes.word("rounding")))
+    _convert(
+        e, op, "ftof", source, e.element(op.operands[0]), marker("rounding", attributes.word("rounding"))
+    )
 
 
 def bitcast(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
@@ -98,4 +111,3 @@ ROWS: Mapping[str, Row] = {
     "int_to_ptr": int_to_ptr,
     "ptr_to_int": ptr_to_int,
 }
-

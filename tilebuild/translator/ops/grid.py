@@ -27,7 +27,8 @@ def _coordinates(function: str, fallback: str) -> Row:
             e.let(op.results[used[0]], Member(call, used[0]), f"{fallback}_{'xyz'[used[0]]}", infers=True)
         elif used:
             locals_ = tuple(
-                e.local(r, f"{fallback}_{a}") if r in e.uses else None for r, a in zip(op.results, "xyz", strict=True)
+                e.local(r, f"{fallback}_{a}") if r in e.uses else None
+                for r, a in zip(op.results, "xyz", strict=True)
             )
             e.emit(LetTuple(locals_, TupleType((ScalarType("i32"),) * 3), call))
             for result, local in zip(op.results, locals_, strict=True):
@@ -53,7 +54,9 @@ def mmai(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 def mmaf_scaled(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     groups = ("lhs", "rhs", "acc", "lhs_scale", "rhs_scale")
-    e.let(op.results[0], Call("mmaf_scaled", tuple(e.value(op.group(g)[0]) for g in groups)), "acc", infers=True)
+    e.let(
+        op.results[0], Call("mmaf_scaled", tuple(e.value(op.group(g)[0]) for g in groups)), "acc", infers=True
+    )
 
 
 def assert_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:

@@ -9,7 +9,18 @@ from tilebuild.translator.emitter import Attributes, Emitter, Row
 from tilebuild.translator.ops.spelling import as_tile, marker, shim_name, tile_text
 from tilebuild.translator.ops.views import mode
 from tilebuild.translator.refusal import Refusal
-from tilebuild.translator.rust.tree import ArrayOf, Call, Expr, LetTuple, Local, Method, Path, Reference, Unsafe, Var
+from tilebuild.translator.rust.tree import (
+    ArrayOf,
+    Call,
+    Expr,
+    LetTuple,
+    Local,
+    Method,
+    Path,
+    Reference,
+    Unsafe,
+    Var,
+)
 from tilebuild.translator.rust.types import PointerTileType, TileType, TokenType, TupleType
 
 _LOAD = "the mask admits only elements of the array, as in the Python kernel."
@@ -70,12 +81,12 @@ class _Order:
 
 def some(e: Emitter, values: tuple[ir.Value, ...]) -> Expr:
     """`Some(x)` of an optional operand, or `None`. cutile infers no types inside of `Some`: what stands there has a name."""
-    if not values:
-        return Path("None")
-    tile = as_tile(e, values[0])
-    if not isinstance(tile, Var):
-        tile = e.temporary("operand", TileType(e.element(values[0]), e.shape(values[0])), tile)
-    return Call("Some", (tile,))
+    return Call("Some", (_operand(e, values[0]),)) if values else Path("None")
+
+
+def _operand(e: Emitter, value: ir.Value) -> Expr:
+    """The value as a tile with a name."""
+    return as_tile(e, value) if e.is_scalar(value) else e.named(value)
 
 
 def some_token(e: Emitter, values: tuple[ir.Value, ...]) -> Expr:
@@ -145,7 +156,7 @@ def store_ptr_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     (destination,) = op.group("destination")
     arguments = (
         e.pointer_tile(destination),
-        as_tile(e, op.group("value")[0]),
+        _operand(e, op.group("value")[0]),
         order.ordering,
         order.scope,
         some(e, op.group("mask")),
@@ -165,7 +176,7 @@ def let_token(e: Emitter, token: ir.Value, call: Expr, fallback: str) -> None:
 def atomic_rmw_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     arguments = (
         e.pointer_tile(op.group("pointers")[0]),
-        as_tile(e, op.group("arg")[0]),
+        _operand(e, op.group("arg")[0]),
         Path(mode(attributes.word("mode"))),
         Path(marker("ordering", attributes.word("memory_ordering"))),
         Path(marker("scope", attributes.word("memory_scope"))),
@@ -178,8 +189,8 @@ def atomic_rmw_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None
 def atomic_cas_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     arguments = (
         e.pointer_tile(op.group("pointers")[0]),
-        as_tile(e, op.group("cmp")[0]),
-        as_tile(e, op.group("val")[0]),
+        _operand(e, op.group("cmp")[0]),
+        _operand(e, op.group("val")[0]),
         Path(marker("ordering", attributes.word("memory_ordering"))),
         Path(marker("scope", attributes.word("memory_scope"))),
         some(e, op.group("mask")),
@@ -231,4 +242,3 @@ ROWS: Mapping[str, Row] = {
     "gdc_wait_tko": _gdc("gdc_wait_tko"),
     "gdc_launch_dependents_tko": _gdc("gdc_launch_dependents_tko"),
 }
-

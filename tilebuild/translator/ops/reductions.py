@@ -30,7 +30,9 @@ def _combiner(e: Emitter, op: ir.Operation) -> str:
     """sum, prod, max or min; refuses every other combiner, identity and flag."""
     body = op.regions[0]
     if len(op.operands) != 1 or len(body.operations) != 2:
-        raise Refusal(f"a {op.name} with several operands or a combiner of its own has no Rust form yet", _WAY_OUT)
+        raise Refusal(
+            f"a {op.name} with several operands or a combiner of its own has no Rust form yet", _WAY_OUT
+        )
     combine, end = body.operations
     standard = combine.operands == body.arguments and end.operands == combine.results
     if combine.name not in _COMBINERS or not standard:
@@ -40,10 +42,14 @@ def _combiner(e: Emitter, op: ir.Operation) -> str:
         if name == "signedness":
             check_sign(e, op, op.operands[0], str(value))
         elif value not in ("none", "nearest_even", False):
-            raise Refusal(f"a {op.name} whose {combine.name} has {name} = {value} has no Rust form yet", _WAY_OUT)
+            raise Refusal(
+                f"a {op.name} whose {combine.name} has {name} = {value} has no Rust form yet", _WAY_OUT
+            )
     element = e.element(op.operands[0])
     if element not in _ELEMENTS:
-        raise Refusal(f"a {op.name} of {element} has no Rust form in cutile 0.5.0", "reduce in int32 or float32")
+        raise Refusal(
+            f"a {op.name} of {element} has no Rust form in cutile 0.5.0", "reduce in int32 or float32"
+        )
     identities = op.attributes["identities"]
     assert isinstance(identities, tuple)
     if not _is_identity(identities[0], word, element):

@@ -6,7 +6,17 @@ from collections.abc import Mapping
 
 from tilebuild.tileir import tree as ir
 from tilebuild.translator.emitter import Attributes, Emitter, Row
-from tilebuild.translator.ops.spelling import array_literal, as_tile, decimal, declare, let_tile, number, shape, shim_name, tile_text
+from tilebuild.translator.ops.spelling import (
+    array_literal,
+    as_tile,
+    decimal,
+    declare,
+    let_tile,
+    number,
+    shape,
+    shim_name,
+    tile_text,
+)
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rust.tree import ArrayOf, Call, Expr, Method, Number, Path, Unsafe
 from tilebuild.translator.rust.types import PointerTileType, ScalarType, TokenType

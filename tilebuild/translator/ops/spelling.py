@@ -131,7 +131,9 @@ def _snake(word: str) -> str:
     return "".join("_" + c.lower() if c.isupper() else c for c in word).strip("_")
 
 
-def shim(e: Emitter, op: ir.Operation, groups: tuple[str, ...], named: tuple[str, ...], fallback: str) -> None:
+def shim(
+    e: Emitter, op: ir.Operation, groups: tuple[str, ...], named: tuple[str, ...], fallback: str
+) -> None:
     """The operation itself, declared for exactly these types."""
     operands = [op.group(g)[0] for g in groups]
     result = op.results[0]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tilebuild.tileir import tree as ir
 from tilebuild.translator.emitter import Attributes, Emitter, Row
-from tilebuild.translator.ops.spelling import array_literal, as_tile, declare, marker, shape
+from tilebuild.translator.ops.spelling import array_literal, as_tile, declare, hint, marker, shape
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rust.tree import (
     ArrayOf,
@@ -30,6 +30,7 @@ from tilebuild.translator.rust.types import (
     ArrayType,
     GatherScatterViewType,
     PartitionType,
+    ScalarType,
     StridedViewType,
     TensorType,
     TokenType,
@@ -40,7 +41,9 @@ from tilebuild.translator.rust.types import (
 _OWN_VIEW = "the view covers the memory of the array that the caller passed."
 _LOAD = "elements outside the array are not read, and the token orders the load as in the Python kernel."
 _STORE = "elements outside the array are not written, and the token orders the store as in the Python kernel."
-_ATOMIC = "elements outside the array are not touched, and the token orders the access as in the Python kernel."
+_ATOMIC = (
+    "elements outside the array are not touched, and the token orders the access as in the Python kernel."
+)
 
 
 def dims(extents: tuple[int | None, ...]) -> tuple[int, ...]:
@@ -64,10 +67,20 @@ def make_tensor_view(e: Emitter, op: ir.Operation, attributes: Attributes) -> No
     e.bind(result, e.temporary(name, kind, Unsafe(call, _OWN_VIEW)))
 
 
-def _descriptor(e: Emitter, kind: str, name: str, extents: tuple[int, ...], values: tuple[ir.Value, ...]) -> Expr:
+def _descriptor(
+    e: Emitter, kind: str, name: str, extents: tuple[int, ...], values: tuple[ir.Value, ...]
+) -> Expr:
     generic = shape_generic(extents)
-    items = tuple(e.value(v) for v in values)
+    items = tuple(_extent(e, v, name) for v in values)
     return e.temporary(name, ArrayType(f"{kind}<{generic}>"), Descriptor(f"{kind}::<{generic}>", items))
+
+
+def _extent(e: Emitter, value: ir.Value, name: str) -> Expr:
+    """A length or stride. rustc wants an i32 there, while cutile keeps the value that it is given, of either width."""
+    if e.element(value) == "i32":
+        return e.value(value)
+    tile = as_tile(e, value)
+    return e.temporary(f"{name}_{hint(e, value)}", ScalarType("i32"), Call("tile_to_scalar", (tile,)))
 
 
 # --- tile views ----------------------------------------------------------------------------------------------------
@@ -235,7 +248,9 @@ def _index(e: Emitter, op: ir.Operation) -> Expr:
     values = op.group("index")
     if all(e.is_scalar(v) and e.element(v) == "i32" for v in values):
         return ArrayOf(tuple(e.value(v) for v in values))
-    items = tuple(as_tile(e, v) if e.element(v) != "i32" or not e.is_scalar(v) else e.value(v) for v in values)
+    items = tuple(
+        as_tile(e, v) if e.element(v) != "i32" or not e.is_scalar(v) else e.value(v) for v in values
+    )
     if all(e.is_scalar(v) and e.element(v) != "i32" for v in values):
         return ArrayOf(items)
     return TupleOf(items)
@@ -247,7 +262,9 @@ def load_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     tile, token = op.results
     array = e.lifted.behind.get(view)
     if array in e.implicit and access.plain:
-        name, generic = ("load", "") if access.latency is None else ("load_pipelined", f"::<{access.latency}>")
+        name, generic = (
+            ("load", "") if access.latency is None else ("load_pipelined", f"::<{access.latency}>")
+        )
         call = Method(e.value(view), name + generic, (_index(e, op),))
         let_loaded(e, tile, call, e.view_name(view))
         e.bind(token, Var(Local("token")))
@@ -282,9 +299,11 @@ def store_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None
         return
     waiting = op.group("token")
     if access.plain and access.latency is None and waiting and isinstance(e.type(view), ir.PartitionViewType):
+        value = e.named(op.group("tile")[0])
         function = e.helpers.store(len(op.group("index")))
         arguments = (Reference(e.value(view)), value, _index(e, op), e.value(waiting[0]))
     else:
+        value = e.named(op.group("tile")[0])
         function = "store_view_raw"
         token_argument = Call("Some", (e.value(waiting[0]),)) if waiting else Path("None")
         arguments = (Reference(e.value(view)), value, _index(e, op), token_argument, *access.flags())
@@ -325,7 +344,7 @@ def atomic_red_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) ->
     waiting = op.group("token")
     arguments = (
         Reference(e.value(view)),
-        e.value(op.group("value")[0]),
+        e.named(op.group("value")[0]),
         _index(e, op),
         Path(mode(attributes.word("mode"))),
         Path(marker("ordering", attributes.word("memory_ordering"))),

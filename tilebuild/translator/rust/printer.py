@@ -255,7 +255,5 @@ def _if_value(head: str, value: IfValue, indent: str, at: Location | None) -> Te
 
 
 def _reasons(s: Statement) -> list[str]:
-    found = [
-        part.reason for e in expressions(s) for part in subexpressions(e) if isinstance(part, Unsafe)
-    ]
+    found = [part.reason for e in expressions(s) for part in subexpressions(e) if isinstance(part, Unsafe)]
     return list(dict.fromkeys(found))

@@ -379,5 +379,3 @@ def defined(statement: Statement) -> tuple[Local, ...]:
             return (statement.local,) if statement.local else ()
         case _:
             return ()
-
-
