@@ -158,6 +158,9 @@ def test_integers_behind_the_last_argument_are_not_used(bench: Bench) -> None:
     adder = bench("//kernels:vector_add")
     more = _replace(r"\) optimization_hints", ", %more: tile<i32>, %most: tile<i64>) optimization_hints")
     assert adder.verdict(adder.case("f32_1023"), rust=more)["state"] == "passed"
+    shifted = _replace(r", (%arg6: tile<ptr<f32>>)", r", %more: tile<i32>, \1")
+    verdict = adder.verdict(adder.case("f32_1023"), rust=shifted)
+    assert "parameter 6 of the entry is a i32, its argument an address" in verdict["reason"]
     other = _replace(r"\) optimization_hints", ", %more: tile<f32>) optimization_hints")
     verdict = adder.verdict(adder.case("f32_1023"), rust=other)
     assert "a parameter of type f32 behind the last argument" in verdict["reason"]

@@ -60,27 +60,32 @@ def parameters(entry: Entry, arguments: Sequence[Argument], memory: Memory) -> l
         if isinstance(kind, Pointer) or kind.name not in ("i32", "i64"):
             raise InterfaceError(f"the entry has a parameter of type {kind} behind the last argument")
     words += [_UNUSED] * (len(kinds) - len(words))
-    return [_value(word, kind) for word, kind in zip(words, kinds, strict=True)]
+    return [_value(i, word, kind) for i, (word, kind) in enumerate(zip(words, kinds, strict=True))]
 
 
-def _words(argument: Argument, memory: Memory) -> Iterator[bool | int | float]:
+@dataclass(frozen=True)
+class _Address:
+    """A word that points to memory; only a pointer takes it."""
+
+    value: int
+
+
+_Word: TypeAlias = bool | int | float | _Address
+
+
+def _words(argument: Argument, memory: Memory) -> Iterator[_Word]:
     match argument:
         case Region():
-            yield from _row(argument)
+            yield _Address(argument.address)
+            yield from (*argument.shape, *argument.strides)
         case ListArgument(regions):
-            rows = np.array([word for region in regions for word in _row(region)], dtype=np.int64)
+            rows = np.array([[r.address, *r.shape, *r.strides] for r in regions], dtype=np.int64).reshape(-1)
             table = Region("table", memory.reserve(rows.nbytes), rows.shape, (1,), Scalar("i64"))
             memory.place(table, rows)
-            yield table.address
+            yield _Address(table.address)
             yield len(regions)
         case ScalarArgument(value):
             yield value
-
-
-def _row(region: Region) -> Iterator[int]:
-    yield region.address
-    yield from region.shape
-    yield from region.strides
 
 
 def _scalar_type(entry: Entry, value: int) -> Element:
@@ -90,11 +95,16 @@ def _scalar_type(entry: Entry, value: int) -> Element:
     return kind.element
 
 
-def _value(word: bool | int | float, kind: Element) -> Array:
+def _value(position: int, word: _Word, kind: Element) -> Array:
+    if isinstance(kind, Pointer) != isinstance(word, _Address):
+        what = "an address" if isinstance(word, _Address) else f"the number {word}"
+        raise InterfaceError(f"parameter {position} of the entry is a {kind}, its argument {what}")
+    if isinstance(word, _Address):
+        return np.array(word.value, dtype=np.int64)
     if elements.is_float(kind):
         return np.array(word, dtype=np.float64).astype(elements.numpy_type(kind))
     if isinstance(word, float):
-        raise InterfaceError(f"the argument {word} is a float, its parameter a {kind}")
-    if not isinstance(kind, Pointer) and kind.name == "i32" and not -(1 << 31) <= word < 1 << 32:
-        raise InterfaceError(f"the argument {word} does not fit into 32 bits")
+        raise InterfaceError(f"parameter {position} of the entry is a {kind}, its argument the float {word}")
+    if str(kind) == "i32" and not -(1 << 31) <= word < 1 << 32:
+        raise InterfaceError(f"the argument {word} of parameter {position} does not fit into 32 bits")
     return elements.from_numbers(word, kind)
