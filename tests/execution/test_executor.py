@@ -199,7 +199,7 @@ def test_an_action_sees_its_inputs_only(space: Space) -> None:
     assert space.read("seen").split() == ["in", "seen"]
     names = {name for name in space.read("names").split() if not name.startswith("TILEBUILD_")}
     assert names <= {
-        "HOME", "LANG", "OPENBLAS_NUM_THREADS", "PATH", "PWD", "OLDPWD", "SHLVL", "_",
+        "HOME", "LANG", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PATH", "PWD", "OLDPWD", "SHLVL", "_",
         "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "TMPDIR",
     }  # fmt: skip
 

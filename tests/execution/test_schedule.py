@@ -76,6 +76,14 @@ def test_a_serial_resource_parks_the_others() -> None:
     assert schedule.pop_startable() == 1
 
 
+def test_a_long_chain_is_blocked_at_once() -> None:
+    chain = [shell("", [made(str(i))], [made(str(i + 1))]) for i in range(5000)]
+    schedule = Schedule(chain)
+    schedule.failed(ready(schedule)[0])
+    assert schedule.unfinished == 0
+    assert schedule.state(4999) is State.BLOCKED
+
+
 def test_two_makers_of_one_file_are_refused() -> None:
     with pytest.raises(ValueError, match="two actions make a"):
         Schedule([A, A])

@@ -5,6 +5,7 @@ when it is called.
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import os
 import sys
@@ -88,6 +89,7 @@ def commands(ctx: click.Context, folder: str | None) -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Runs one command; whatever goes wrong becomes one message and an exit code."""
+    gc.disable()  # a command makes hardly any garbage with cycles, and then the process ends
     try:
         typed = Invocation(argv, os.getcwd())
         result = commands.main(list(argv[1:]), prog_name="tilebuild", standalone_mode=False, obj=typed)

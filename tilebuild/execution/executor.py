@@ -424,6 +424,7 @@ def _environment(action: Action, folder: ActionFolder, scratch: Path) -> dict[st
 
 BASE_ENVIRONMENT = {
     "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "PYTHONDONTWRITEBYTECODE": "1",

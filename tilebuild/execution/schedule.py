@@ -6,13 +6,14 @@
        ├─► SKIPPED                                        its guard or an input is absent
        └─► BLOCKED                                        an action that it needs failed
 
-Every transition passes `_set`, which wakes whoever waited for it.
+Every transition passes `_set`; `_end` wakes whoever waited.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 
 from tilebuild.action import Action, Artifact
@@ -42,16 +43,16 @@ class Schedule:
         self._queued: list[int] = []
         self._busy: set[str] = set()
         self._sizes: dict[Artifact, int] = {}
-        self._resolved: list[int] = []
+        self._resolved: deque[int] = deque()
         self.unfinished = len(actions)
-        self._producer = self._find_producers()
-        self._waits_for: list[set[int]] = [self._producers_of(action) for action in actions]
+        producer = self._find_producers()
+        self._waits_for: list[set[int]] = [_producers(action, producer) for action in actions]
         self._waiting: list[list[int]] = [[] for _ in actions]
         for index, producers in enumerate(self._waits_for):
-            for producer in producers:
-                self._waiting[producer].append(index)
-        for index in range(len(actions)):
-            self._reconsider(index)
+            for needed in producers:
+                self._waiting[needed].append(index)
+            if not producers:
+                self._make_ready(index)
 
     def state(self, index: int) -> State:
         return self._state[index]
@@ -86,14 +87,14 @@ class Schedule:
     def done(self, index: int, sizes: Mapping[Artifact, int]) -> None:
         """The action's outputs are there, with these sizes."""
         self._sizes.update(sizes)
-        self._set(index, State.DONE)
+        self._end(index, State.DONE)
 
     def failed(self, index: int) -> None:
-        self._set(index, State.FAILED)
+        self._end(index, State.FAILED)
 
     def pop_resolved(self) -> int | None:
         """The next action that became SKIPPED or BLOCKED, each once."""
-        return self._resolved.pop(0) if self._resolved else None
+        return self._resolved.popleft() if self._resolved else None
 
     def _set(self, index: int, state: State) -> None:
         before = self._state[index]
@@ -105,49 +106,44 @@ class Schedule:
         elif serial and before is State.RUNNING:
             self._busy.discard(serial)
         self._state[index] = state
-        if state not in _FINAL:
-            return
-        self.unfinished -= 1
+        self.unfinished -= state in _FINAL
         if state in (State.SKIPPED, State.BLOCKED):
             self._resolved.append(index)
-        for waiting in self._waiting[index]:
-            self._waits_for[waiting].discard(index)
-            self._reconsider(waiting)
 
-    def _reconsider(self, index: int) -> None:
-        if self._state[index] is not State.WANTED:
-            return
-        if self._is_blocked(index):
+    def _end(self, index: int, state: State) -> None:
+        """Sets a final state, and those that follow from it; without recursion, since chains can be long."""
+        self._set(index, state)
+        ended = [index]
+        for resolved in ended:
+            for waiting in self._waiting[resolved]:
+                self._waits_for[waiting].discard(resolved)
+                if self._state[waiting] is State.WANTED:
+                    self._reconsider(waiting, resolved)
+                    if self._state[waiting] in _FINAL:
+                        ended.append(waiting)
+
+    def _reconsider(self, index: int, resolved: int) -> None:
+        """An action that waits, after one that it waits for has ended."""
+        if self._state[resolved] in (State.FAILED, State.BLOCKED):
             self._set(index, State.BLOCKED)
-        elif self._is_unneeded(index):
+        elif self._lacks(index, resolved):
             self._set(index, State.SKIPPED)
         elif not self._waits_for[index]:
-            self._set(index, State.READY)
-            heapq.heappush(self._ready, index)
+            self._make_ready(index)
 
-    def _is_blocked(self, index: int) -> bool:
-        states = (self._state[producer] for producer in self._producers_of(self.actions[index]))
-        return any(state in (State.FAILED, State.BLOCKED) for state in states)
+    def _make_ready(self, index: int) -> None:
+        self._set(index, State.READY)
+        heapq.heappush(self._ready, index)
 
-    def _is_unneeded(self, index: int) -> bool:
+    def _lacks(self, index: int, resolved: int) -> bool:
+        """Whether something that `resolved` should have made keeps the action from being needed."""
         action = self.actions[index]
-        if action.guard is not None and self._is_known(action.guard) and not self._sizes.get(action.guard):
+        made = {artifact for _, artifact in self.actions[resolved].outputs}
+        if action.guard in made and not self._sizes.get(action.guard):
             return True
-        return any(
-            name not in action.optional and self._is_known(artifact) and artifact not in self._sizes
-            for name, artifact in action.inputs
-            if artifact in self._producer
-        )
-
-    def _is_known(self, artifact: Artifact) -> bool:
-        producer = self._producer.get(artifact)
-        return producer is not None and self._state[producer] in _FINAL
-
-    def _producers_of(self, action: Action) -> set[int]:
-        artifacts: Iterable[Artifact] = [artifact for _, artifact in action.inputs]
-        if action.guard is not None:
-            artifacts = [*artifacts, action.guard]
-        return {self._producer[artifact] for artifact in artifacts if artifact in self._producer}
+        if self._state[resolved] is State.DONE:
+            return False
+        return any(artifact in made and name not in action.optional for name, artifact in action.inputs)
 
     def _find_producers(self) -> dict[Artifact, int]:
         producer: dict[Artifact, int] = {}
@@ -157,3 +153,10 @@ class Schedule:
                     raise ValueError(f"two actions make {artifact}")
                 producer[artifact] = index
         return producer
+
+
+def _producers(action: Action, producer: Mapping[Artifact, int]) -> set[int]:
+    artifacts = [artifact for _, artifact in action.inputs]
+    if action.guard is not None:
+        artifacts.append(action.guard)
+    return {producer[artifact] for artifact in artifacts if artifact in producer}

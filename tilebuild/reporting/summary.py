@@ -37,22 +37,29 @@ def summary(report: Report, style: Style) -> str:
 
 
 def _target(target: TargetResult, report: Report, style: Style) -> Iterator[str]:
+    if target.test or report.verb == "test":
+        yield from _test(target, style)
+        return
     if target.verdict is not None and "kernels" in target.verdict:
         word = style.good("ok") if target.ok else style.bad("FAILED")
-        cached = " (cached)" if target.test and target.cached else ""
-        yield f"{style.strong(target.label)}  {word}{cached}"
+        yield f"{style.strong(target.label)}  {word}"
         yield from (f"  {line}" for line in _kernels(target.verdict["kernels"], style))
         yield from (f"  {line}" for line in _tests(target.verdict, style))
-    elif target.test or report.verb == "test":
-        word = style.good("PASSED") if target.ok else style.bad("FAILED")
-        cached = "(cached) " if target.cached else ""
-        yield f"{target.label}  {cached}{word}"
-    elif target.ok and not report.dry_run:
+        return
+    if target.ok and not report.dry_run:
         yield f"{target.label}  {style.good('ok')}"
-    shown = () if target.verdict is not None or report.dry_run else target.files[:_SHOWN_FILES]
+    shown = () if report.dry_run else target.files[:_SHOWN_FILES]
     yield from (f"  {report.output}/{path}" for path in shown)
     if shown and len(target.files) > len(shown):
         yield f"  and {counted(len(target.files) - len(shown), 'more file')}"
+
+
+def _test(target: TargetResult, style: Style) -> Iterator[str]:
+    word = style.good("PASSED") if target.ok else style.bad("FAILED")
+    cached = "(cached) " if target.cached else ""
+    first, *rest = [*_tests(target.verdict or {}, style), ""]
+    yield f"{target.label}  {cached}{word}  {first}".rstrip()
+    yield from (f"  {line}" for line in rest if line)
 
 
 def _kernels(kernels: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
@@ -80,8 +87,8 @@ def _kernels(kernels: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
         yield line
         for failed in kernel.get("failed_rungs", ()):
             yield style.faint(f"  rung {failed['rung']} failed: {failed['reason']}")
-        for flagged in kernel.get("flagged", ()):
-            yield f"  {flagged}: equal machine code over different Tile IR"
+        if flagged := kernel.get("flagged"):
+            yield f"  equal machine code over different Tile IR: {counted(len(flagged), 'instance')}"
 
 
 def _evidence(evidence: Mapping[str, Mapping[str, str]], architecture: str) -> str:
