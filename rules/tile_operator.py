@@ -349,13 +349,13 @@ def _rung(
         detail=detail,
     )
     files = [(f"{rung}/port.rs", port), (f"{rung}/instances.json", translation)]
-    compared: list[tuple[str, Artifact]] = []
+    judged: list[tuple[str, Artifact]] = []
     for instance in instances:
-        made, comparison = _rust_side(
+        made, verdicts = _rust_side(
             ctx, kernel, rung, instance, python[instance.key], (port, lines, translation, driver), guard
         )
         files += [(f"{rung}/{instance.key}/{name}", artifact) for name, artifact in made]
-        compared.append((f"{instance.key}/comparison.json", comparison))
+        judged += [(f"{instance.key}/{name}", artifact) for name, artifact in verdicts]
     verdict, following = output("rung.json"), output("next")
     ctx.action(
         "Judge",
@@ -363,8 +363,8 @@ def _rung(
         inputs=[
             ("instances.json", translation),
             ("check.json", check),
-            *((f"{i.key}/status.json", python[i.key].status) for i in instances),
-            *compared,
+            *((f"{i.key}/python.status.json", python[i.key].status) for i in instances),
+            *judged,
         ],
         outputs=[("rung.json", verdict), ("next", following)],
         guard=guard,
@@ -429,8 +429,8 @@ def _rust_side(
     python: PythonSide,
     translated: tuple[Artifact, Artifact, Artifact, Artifact],
     guard: Artifact | None,
-) -> tuple[list[tuple[str, Artifact]], Artifact]:
-    """What is made of one instance. Returns what may be published of it, and the comparison."""
+) -> tuple[list[tuple[str, Artifact]], list[tuple[str, Artifact]]]:
+    """What is made of one instance. Returns what may be published of it, and what it is judged by."""
 
     def output(name: str) -> Artifact:
         return ctx.declare_output(f"{kernel}/{rung}/{instance.key}/{name}")
@@ -492,7 +492,7 @@ def _rust_side(
         ("kernel.cubin", cubin),
         ("locations.json", locations),
     ]
-    return made, comparison
+    return made, [("rust.status.json", status), ("comparison.json", comparison)]
 
 
 # What people look at

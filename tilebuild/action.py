@@ -1,7 +1,7 @@
 """One command with declared inputs and outputs, as data. Knows nothing of rules, keys, caches or processes.
 
-Inside an action every file has a *local* name, chosen by whoever declares the action. The key of an action is made of
-local names and contents only, so two targets with the same work share one result.
+Inside an action every file has a *local* name, chosen by whoever declares the action. The key of an action is
+made of local names and contents only, so two targets with the same work share one result.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 class Artifact:
     """A file of the build.
 
-    `path` is relative: to the workspace for sources, to the output folder for outputs (`kernels/softmax/softmax.rs`).
-    `location` is the absolute path of a source that lies outside the workspace (a file of an installed distribution).
+    `path` is relative: to the workspace for sources, to the output folder for outputs
+    (`kernels/softmax/softmax.rs`). `location` is the absolute path of a source that lies outside the
+    workspace (a file of an installed distribution).
     """
 
     path: str
@@ -29,8 +30,9 @@ class Artifact:
 class Tool:
     """Something that actions run or read besides their inputs.
 
-    `digest` (see `tilebuild.cache.digest`) stands for all that can change what the tool answers; `path` is where it lies
-    on this machine and never enters a key. A tool with a `module` is one of the Python tools in `tilebuild/tools`.
+    `digest` (see `tilebuild.cache.digest`) stands for all that can change what the tool answers; `path` is
+    where it lies on this machine and never enters a key. A tool with a `module` is one of the Python tools in
+    `tilebuild/tools`.
     """
 
     name: str
@@ -46,8 +48,8 @@ class Action:
     - `argv[0]` is the name of a tool in `tools`; a Python tool is run as `python -m <module> argv[1:]`.
     - `inputs` and `outputs` pair a local name with an artifact; `inline` are small inputs given as bytes.
     - An input named in `optional` may be absent; any other absent input skips the action.
-    - With a `guard`, the action runs only if that artifact exists and is not empty. An action that does not run is
-      *skipped*: it did not fail, and its outputs are absent.
+    - With a `guard`, the action runs only if that artifact exists and is not empty. An action that does not
+      run is *skipped*: it did not fail, and its outputs are absent.
     - The process finds each tool's path in the environment variable `TILEBUILD_TOOL_<NAME>`.
     - `serial` names a resource that only one running action may hold (cargo's target folder).
     """

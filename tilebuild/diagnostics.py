@@ -1,4 +1,5 @@
-"""What can be wrong and where: the one shape of every message. Knows neither how messages are shown nor who raises them.
+"""What can be wrong and where: the one shape of every message. Knows neither how messages are shown nor who
+raises them.
 
 A `Diagnostic` travels as data, also between processes: tools write them as JSON, the engine shows them.
 """
@@ -70,7 +71,10 @@ class Diagnostic:
         for note in self.notes:
             lines.append(f"  note: {note.span}: {note.message}" if note.span else f"  note: {note.message}")
             lines += _excerpt(note.span, note.source)
-        lines += [f"  help: {line}" if i == 0 else f"        {line}" for i, line in enumerate(self.help.splitlines())]
+        lines += [
+            f"  help: {line}" if i == 0 else f"        {line}"
+            for i, line in enumerate(self.help.splitlines())
+        ]
         return "\n".join(lines)
 
     def with_source(self, lines: Sequence[str]) -> Diagnostic:
@@ -86,7 +90,9 @@ class Diagnostic:
             "span": _span_to_json(self.span),
             "source": self.source,
             "help": self.help,
-            "notes": [{"message": n.message, "span": _span_to_json(n.span), "source": n.source} for n in self.notes],
+            "notes": [
+                {"message": n.message, "span": _span_to_json(n.span), "source": n.source} for n in self.notes
+            ],
         }
 
     @staticmethod
@@ -98,7 +104,8 @@ class Diagnostic:
             source=data.get("source", ""),
             help=data.get("help", ""),
             notes=tuple(
-                Note(n["message"], _span_from_json(n.get("span")), n.get("source", "")) for n in data.get("notes", ())
+                Note(n["message"], _span_from_json(n.get("span")), n.get("source", ""))
+                for n in data.get("notes", ())
             ),
         )
 

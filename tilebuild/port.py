@@ -1,7 +1,8 @@
 """Which spellings of a kernel were tried, what came of them and which one is the port. Knows no compiler.
 
 A *rung* is one spelling that the translator tries. `RungVerdict` is what the judge says of one rung, `Choice`
-what is published. Neither holds a line number unless something is wrong: an edit of a comment changes neither.
+what is published. Neither holds a line number unless something is wrong: an edit of a comment changes
+neither.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class RungVerdict:
     """One rung, judged.
 
     `evidence` maps `signature/architecture` to its verdict; `python_fails` maps it to the front end's words
-    where the original does not compile. `reason` says in one line why the rung is not good enough, or nothing.
+    where the original does not compile. `reason` says in one line why the rung is not good enough, or
+    nothing.
     """
 
     rung: str

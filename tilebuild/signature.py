@@ -1,9 +1,11 @@
-"""What a launch means to the compiler, and how it follows from the launch. Knows neither cuda.tile nor a kernel.
+"""What a launch means to the compiler, and how it follows from the launch. Knows neither cuda.tile nor a
+kernel.
 
-The rules are those of cuda-tile 1.7.0 (`cext/tile_kernel.cpp`): for arrays of rank 5 or less, a stride of 1 is constant,
-a stride of a multiple of 16 bytes and a length of a multiple of 16 elements are known to be so, and a length of 1 is
-constant; the base address is known to be a multiple of 16 bytes or of nothing. The JSON form is that of a signature file.
-A test holds these rules against `KernelSignature.from_kernel_args` of the installed cuda-tile.
+The rules are those of cuda-tile 1.7.0 (`cext/tile_kernel.cpp`): for arrays of rank 5 or less, a stride of 1
+is constant, a stride of a multiple of 16 bytes and a length of a multiple of 16 elements are known to be so,
+and a length of 1 is constant; the base address is known to be a multiple of 16 bytes or of nothing. The JSON
+form is that of a signature file. A test holds these rules against `KernelSignature.from_kernel_args` of the
+installed cuda-tile.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ _DIVISOR = 16
 
 @dataclass(frozen=True)
 class ArrayParameter:
-    """What is known of an array: the fields of `cuda.tile.compilation.ArrayConstraint`, dtype by its cuda.tile name.
+    """What is known of an array: the fields of `cuda.tile.compilation.ArrayConstraint`, dtype by its
+    cuda.tile name.
 
     Divisors count elements, except that of the base address, which counts bytes.
     """
@@ -94,7 +97,9 @@ Parameter: TypeAlias = ArrayParameter | ListParameter | ScalarParameter | Consta
 
 @dataclass(frozen=True)
 class Signature:
-    """Launches with an equal signature share one compilation. `hints` override those of the kernel's decorator."""
+    """Launches with an equal signature share one compilation. `hints` override those of the kernel's
+    decorator.
+    """
 
     parameters: tuple[Parameter, ...]
     calling_convention: str = "cutile_python_v1"
@@ -109,7 +114,9 @@ class Signature:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Signature:
-        """Reads an entry of a signature file; keys that are not part of the signature (grid, results) are ignored."""
+        """Reads an entry of a signature file; keys that are not part of the signature (grid, results) are
+        ignored.
+        """
         return Signature(
             tuple(_parameter_from_json(p) for p in data["parameters"]),
             data.get("calling_convention", "cutile_python_v1"),
@@ -128,8 +135,8 @@ def array_parameter(
 ) -> ArrayParameter:
     """What a launch with this array tells the compiler.
 
-    `dtype` is a short name, `shape` and `strides` count elements, `byte_offset` is the distance of the first element
-    from a 256-byte aligned address.
+    `dtype` is a short name, `shape` and `strides` count elements, `byte_offset` is the distance of the first
+    element from a 256-byte aligned address.
     """
     name, bits = DTYPES[dtype]
     rank = len(shape)
@@ -160,7 +167,9 @@ def array_parameter(
 def signature(parameters: Sequence[Parameter], hints: Mapping[str, Any] | None = None) -> Signature:
     """The signature of one launch: calling convention 2 only where a length is constant."""
     arrays = [p.element if isinstance(p, ListParameter) else p for p in parameters]
-    version_2 = any(isinstance(a, ArrayParameter) and any(n is not None for n in a.shape_constant) for a in arrays)
+    version_2 = any(
+        isinstance(a, ArrayParameter) and any(n is not None for n in a.shape_constant) for a in arrays
+    )
     return Signature(
         tuple(parameters),
         "cutile_python_v2" if version_2 else "cutile_python_v1",
@@ -210,4 +219,5 @@ def _parameter_from_json(data: Mapping[str, Any]) -> Parameter:
 
 
 def _array_from_json(data: Mapping[str, Any]) -> ArrayParameter:
-    return ArrayParameter(**{key: tuple(v) if isinstance(v, list) else v for key, v in data.items()})
+    fields: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in data.items()}
+    return ArrayParameter(**fields)

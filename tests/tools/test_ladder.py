@@ -31,7 +31,9 @@ def rung(name: str, headline: str = "same-machine-code", style: str = "raw", rea
 
 
 def test_identical_machine_code_settles_the_matter() -> None:
-    verdict = judge("safe", translation(), FINE, {"s/sm_90": FINE}, {"s/sm_90": comparison()})
+    verdict = judge(
+        "safe", translation(), FINE, {"s/sm_90": FINE}, {"s/sm_90": FINE}, {"s/sm_90": comparison()}
+    )
     assert verdict.settled
     assert RungVerdict.from_json(verdict.to_json()) == verdict
 
@@ -63,13 +65,20 @@ def test_identical_machine_code_settles_the_matter() -> None:
 def test_whatever_falls_short_asks_for_the_next_rung(
     translated: dict[str, Any], check: dict[str, Any], compared: dict[str, Any], reason: str
 ) -> None:
-    verdict = judge("safe", translated, check, {"s/sm_90": FINE}, {"s/sm_90": compared})
+    verdict = judge("safe", translated, check, {"s/sm_90": FINE}, {"s/sm_90": FINE}, {"s/sm_90": compared})
     assert verdict.reason.startswith(reason)
 
 
 def test_a_kernel_that_python_refuses_needs_no_rung() -> None:
     refused = {"ok": False, "diagnostics": [REFUSAL.to_json()]}
-    verdict = judge("safe", translation(), FINE, {"s/sm_90": refused}, {"s/sm_90": comparison("different")})
+    verdict = judge(
+        "safe",
+        translation(),
+        FINE,
+        {"s/sm_90": refused},
+        {"s/sm_90": FINE},
+        {"s/sm_90": comparison("different")},
+    )
     assert verdict.settled
     assert not verdict.evidence
     assert verdict.python_fails == {"s/sm_90": (REFUSAL,)}

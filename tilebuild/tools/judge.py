@@ -2,8 +2,9 @@
 
     judge --rung RUNG INSTANCE...
 
-Reads `instances.json`, `check.json` and, for each instance (`signature/architecture`), its `status.json` and
-`comparison.json`. Writes `rung.json` and `next`, which is empty when no lower rung is needed.
+Reads `instances.json`, `check.json` and, for each instance (`signature/architecture`), its
+`python.status.json`, `rust.status.json` and `comparison.json`. Writes `rung.json` and `next`, which is empty
+when no lower rung is needed.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ def main(argv: Sequence[str]) -> int:
         arguments.rung,
         _read(Path("instances.json")),
         _read(Path("check.json")),
-        {i: _read(Path(i, "status.json")) for i in arguments.instance},
-        {i: _read(path) for i in arguments.instance if (path := Path(i, "comparison.json")).exists()},
+        {i: _read(Path(i, "python.status.json")) for i in arguments.instance},
+        {i: _read(Path(i, "rust.status.json")) for i in arguments.instance},
+        {i: _read(Path(i, "comparison.json")) for i in arguments.instance},
     )
     Path("rung.json").write_text(json.dumps(verdict.to_json(), indent=1, sort_keys=True) + "\n")
     Path("next").write_text(f"{verdict.reason}\n" if verdict.reason else "")
@@ -41,11 +43,12 @@ def judge(
     rung: str,
     translation: Mapping[str, Any],
     check: Mapping[str, Any],
-    statuses: Mapping[str, Mapping[str, Any]],
+    python: Mapping[str, Mapping[str, Any]],
+    rust: Mapping[str, Mapping[str, Any]],
     comparisons: Mapping[str, Mapping[str, Any]],
 ) -> RungVerdict:
     """What the rung is worth. An instance whose original does not compile counts for nothing."""
-    python_fails = {key: _diagnostics(s["diagnostics"]) for key, s in statuses.items() if not s["ok"]}
+    python_fails = {key: _diagnostics(s["diagnostics"]) for key, s in python.items() if not s["ok"]}
     refused = _diagnostics(translation["refused"] or [])
     evidence = {
         key: InstanceVerdict(c["headline"], c["interface"], c.get("flagged", False), c["first_difference"])
@@ -58,14 +61,17 @@ def judge(
         unsafe_lines=translation["unsafe_lines"],
         evidence=evidence,
         python_fails=python_fails,
-        reason=_reason(refused, check, evidence) if len(python_fails) < len(statuses) else "",
+        reason=_reason(refused, check, rust, evidence) if len(python_fails) < len(python) else "",
         refused=refused,
         notes=tuple(translation.get("notes", ())),
     )
 
 
 def _reason(
-    refused: Sequence[Diagnostic], check: Mapping[str, Any], evidence: Mapping[str, InstanceVerdict]
+    refused: Sequence[Diagnostic],
+    check: Mapping[str, Any],
+    rust: Mapping[str, Mapping[str, Any]],
+    evidence: Mapping[str, InstanceVerdict],
 ) -> str:
     if refused:
         return f"cannot express it: {refused[0].fact}"
@@ -73,12 +79,19 @@ def _reason(
         words = _diagnostics(check.get("diagnostics", []))
         return f"does not compile: {words[0].fact}" if words else "does not compile"
     for key, verdict in sorted(evidence.items()):
+        if not rust[key]["ok"]:
+            return f"{key}: {_first_sentence(_diagnostics(rust[key]['diagnostics'])[0].fact)}"
         if verdict.headline not in IDENTICAL:
             difference = (verdict.difference or {}).get("fact", "")
             return f"{key}: {verdict.headline}" + (f": {difference}" if difference else "")
         if verdict.interface not in INTERFACES_ALIKE:
             return f"{key}: parameters are laid out differently"
     return ""
+
+
+def _first_sentence(text: str) -> str:
+    """What a compiler says is wrong, without its advice: that is for authors of Rust."""
+    return text.split(". ")[0]
 
 
 def _diagnostics(data: Sequence[Mapping[str, Any]]) -> tuple[Diagnostic, ...]:

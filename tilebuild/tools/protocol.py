@@ -1,9 +1,9 @@
 """How an action's tool talks to the engine: argv in, files out, diagnostics as JSON. Knows no single tool.
 
-A tool is a module with `main(argv) -> int`. It runs in a folder of its own that holds exactly its inputs, under their
-local names, and writes its outputs there. A negative *result* is a file and exit status 0; a tool that cannot give a
-result raises `DiagnosticError`, which `run` writes to the file named by `TILEBUILD_DIAGNOSTICS` (or to standard error)
-before it exits with 1.
+A tool is a module with `main(argv) -> int`. It runs in a folder of its own that holds exactly its inputs,
+under their local names, and writes its outputs there. A negative *result* is a file and exit status 0; a tool
+that cannot give a result raises `DiagnosticError`, which `run` writes to the file named by
+`TILEBUILD_DIAGNOSTICS` (or to standard error) before it exits with 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def run(main: Callable[[Sequence[str]], int], argv: Sequence[str]) -> int:
         report(error.diagnostics)
         return 1
     except Exception as error:  # a bug of ours must reach the user as one, with its traceback
-        report((Diagnostic(f"{type(error).__name__}: {error}", Blame.TILEBUILD, help=traceback.format_exc()),))
+        report(
+            (Diagnostic(f"{type(error).__name__}: {error}", Blame.TILEBUILD, help=traceback.format_exc()),)
+        )
         return 1
 
 
@@ -39,11 +41,14 @@ def report(diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def tool_path(name: str) -> str:
-    """Where a declared tool lies on this machine. Raises `DiagnosticError` if the action did not declare it."""
+    """Where a declared tool lies on this machine. Raises `DiagnosticError` if the action did not declare it.
+    """
     variable = "TILEBUILD_TOOL_" + name.upper().replace("-", "_")
     path = os.environ.get(variable, "")
     if not path:
         raise DiagnosticError(
-            Diagnostic(f"the tool {name!r} was not declared by this action ({variable} is unset)", Blame.TILEBUILD)
+            Diagnostic(
+                f"the tool {name!r} was not declared by this action ({variable} is unset)", Blame.TILEBUILD
+            )
         )
     return path
