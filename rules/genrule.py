@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
+from tilebuild.label import LabelError
 from tilebuild.rule import Artifact, Label, Output, Providers, RuleContext, rule
 
 _VARIABLE = re.compile(r"\$(\$|@|<|\((?P<name>[^()]*)\)|(?P<other>.)|$)", re.DOTALL)
@@ -55,7 +56,10 @@ def _expand(ctx: RuleContext[Attributes], inputs: Sequence[Artifact], outputs: S
 
 
 def _location(ctx: RuleContext[Attributes], text: str, outputs: Sequence[Artifact], *, single: bool) -> str:
-    label = Label.parse(text, ctx.label.package)
+    try:
+        label = Label.parse(text, ctx.label.package)
+    except LabelError as error:
+        ctx.fail(error.fact, "cmd", help=error.help)
     files = [artifact for out, artifact in zip(ctx.attr.outs, outputs, strict=True) if out == label]
     if label in ctx.attr.srcs:
         files = list(ctx.files(label))

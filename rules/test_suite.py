@@ -11,7 +11,5 @@ class Attributes(BaseModel):
 
 @rule(attributes=Attributes)
 def test_suite(ctx: RuleContext[Attributes]) -> Providers:
-    """The tests of `tests` that have a tag of `tags` and none of its `-negative` ones; without `tests`,
-    those of the package.
-    """
+    """Those of `tests`, or all of the package, that have a tag of `tags` and none of its `-negative` ones."""
     return Providers(files=ctx.files(ctx.attr.tests))

@@ -23,9 +23,7 @@ ValuePath = Sequence[str | int]
 
 @dataclass(frozen=True)
 class Frame:
-    """One call on the way to a declaration: in which file and line, inside which function, and the text of
-    that file.
-    """
+    """One call on the way to a declaration, and the text of the file in which it stands."""
 
     path: str
     line: int
@@ -35,9 +33,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class CallSite:
-    """The calls that led to a declaration of `rule`, outermost first: the BUILD file, then the macros it
-    used.
-    """
+    """The calls that led to a declaration of `rule`, outermost first: BUILD file, then macros."""
 
     rule: str
     frames: tuple[Frame, ...]
@@ -55,9 +51,7 @@ class CallSite:
     def diagnostic(
         self, fact: str, path: ValuePath = (), help: str = "", words: Collection[str] = ()
     ) -> Diagnostic:
-        """A problem with the value at `path` of the declaring call, there with a string literal out of
-        `words`.
-        """
+        """A problem with the value at `path` of the call, or with a literal inside it out of `words`."""
         span = self._locate(path, words)
         source = next((f.text for f in self.frames if f.path == span.path), "").splitlines()
         notes = []
@@ -129,9 +123,7 @@ def _called_name(call: ast.Call) -> str:
 
 
 def _walk(call: ast.Call, path: ValuePath) -> ast.AST:
-    """The node at the end of `path`, or the last one on the way that the text shows; the called name if
-    there is none.
-    """
+    """The last node on the way along `path` that the text shows; the called name if there is none."""
     node: ast.AST = call
     for step in path:
         below = _child(node, step)

@@ -61,9 +61,7 @@ class Output(Label):
 
 @dataclass(frozen=True)
 class Distribution:
-    """Files of an installed Python distribution: those matching a pattern of `include` and none of
-    `exclude`.
-    """
+    """Files of an installed Python distribution that match `include` and not `exclude`."""
 
     name: str
     include: tuple[str, ...]
@@ -96,9 +94,7 @@ class Providers:
 
 @dataclass(frozen=True)
 class Derived:
-    """A further target that a target declares: `<target>.<name>`, with the same attributes and a function
-    of its own.
-    """
+    """A further target, `<target>.<name>`, with the target's attributes and a function of its own."""
 
     name: str
     kind: str
@@ -146,9 +142,7 @@ def rule(
 
 @dataclass(frozen=True)
 class Dependency:
-    """What a rule sees of a target that it names: what it is, what it provides and, of a data file, its
-    content.
-    """
+    """What a rule sees of a target that it names; `content` is that of a data file."""
 
     kind: str
     providers: Providers
@@ -185,9 +179,7 @@ class RuleContext(Generic[Attributes]):
     @overload
     def provider(self, label: Label, key: type[Value]) -> Value: ...
     def provider(self, label: Label, key: str | type[Any]) -> Any:
-        """The value that a target provides under a name, or under the name of a class; an error if it does
-        not.
-        """
+        """The value that a target provides under a name or that of a class; an error if there is none."""
         value = self.find(label, key)
         if value is None:
             name = key if isinstance(key, str) else key.__name__

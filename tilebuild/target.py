@@ -115,9 +115,7 @@ class TargetGraph:
         )
 
     def tests(self, labels: Iterable[Label]) -> list[Label]:
-        """The tests among targets, each once: suites are replaced by their tests, derived tests come with
-        their target.
-        """
+        """The tests among targets, those of suites, and those that the targets declare, each once."""
         found: dict[Label, None] = {}
         self._collect_tests(labels, found, set())
         return list(found)
@@ -177,9 +175,7 @@ class TargetGraph:
 
 
 def matches_tags(tags: Iterable[str], wanted: Iterable[str]) -> bool:
-    """Whether tags hold one of the positive entries of `wanted`, if there are any, and none of its
-    `-negative` ones.
-    """
+    """Whether tags hold a positive entry of `wanted`, if it has any, and no `-negative` one."""
     have = set(tags)
     positive = {tag.removeprefix("+") for tag in wanted if not tag.startswith("-")}
     negative = {tag[1:] for tag in wanted if tag.startswith("-")}

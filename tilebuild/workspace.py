@@ -29,9 +29,7 @@ class Workspace:
         return (self.root if artifact.source else self.output) / artifact.path
 
     def folder(self, cwd: Path) -> str:
-        """The current folder relative to the root, as patterns need it; the root itself is the empty
-        string.
-        """
+        """The current folder relative to the root, as patterns need it; empty for the root itself."""
         try:
             relative = cwd.resolve().relative_to(self.root)
         except ValueError:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.loading.space import Space, tool
 from tilebuild.analysis.analyzer import analyze
 from tilebuild.diagnostics import DiagnosticError
 from tilebuild.label import Label
+from tilebuild.loading import globs
 from tilebuild.loading.loader import load
 from tilebuild.workspace import open_workspace
 
@@ -275,7 +277,8 @@ def test_keep_going_leaves_out_what_is_touched(space: Space) -> None:
             'filegroup(name = "user", srcs = [":bad"])\nfilegroup(name = "lost", srcs = ["missing"])\n'
             'filegroup(name = "round", srcs = [":round"])\nfilegroup(name = "near", srcs = [":round"])\n',
             "b/BUILD": "syntax error",
-            "c/BUILD": 'filegroup(name = "far", srcs = ["//b:x"])\nfilegroup(name = "fine", srcs = ["//a:good"])\n',
+            "c/BUILD": 'filegroup(name = "far", srcs = ["//b:x"])\n'
+            'filegroup(name = "fine", srcs = ["//a:good"])\n',
         }
     )
     workspace, settings = open_workspace(space.root, environ={})
@@ -285,3 +288,28 @@ def test_keep_going_leaves_out_what_is_touched(space: Space) -> None:
     analysis = analyze(loaded.graph, loaded.roots, settings, tool, keep_going=True)
     assert list(map(str, analysis.targets)) == ["//a:good"]
     assert "may not use //a:good" in analysis.problems[0].fact
+
+
+def test_an_interruption_inside_a_function_of_the_tool_stays_one(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object) -> list[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(globs, "glob", interrupted)
+    space.write("BUILD", 'filegroup(name = "g", srcs = glob(["*"]))')
+    with pytest.raises(KeyboardInterrupt):
+        space.load("//...")
+
+
+def test_any_text_is_loaded_or_refused_in_order(space: Space) -> None:
+    """Damaged BUILD files give diagnostics and never another exception."""
+    text = 'filegroup(name = "a", srcs = glob(["*"]) + select({"//conditions:default": ["x"]}))\n' * 3
+    pieces = [*'"()[]{},=3:é\n\\', "", "//", "None", "select("]
+    random = Random(7)
+    space.write("x")
+    for _ in range(60):
+        at = random.randrange(len(text))
+        damaged = text[:at] + random.choice(pieces) + text[at + random.choice((0, 1, 4)) :]
+        space.write("BUILD", damaged)
+        space.errors("//...")

@@ -10,8 +10,9 @@ from tilebuild.target import PACKAGE_GROUP, PRIVATE, PUBLIC, SOURCE_FILE, Target
 
 
 def violations(graph: TargetGraph, user: Target) -> Iterator[Diagnostic]:
-    """One diagnostic for each target that `user` depends on but may not see; a derived target sees what
-    its parent sees.
+    """One diagnostic for each target that `user` depends on but may not see.
+
+    A derived target sees what its parent sees.
     """
     if user.derived is None:
         for label in user.deps:

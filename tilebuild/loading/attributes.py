@@ -18,9 +18,8 @@ from pydantic import BaseModel, ValidationError
 from tilebuild.call_site import CallSite, ValuePath
 from tilebuild.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from tilebuild.label import Label, LabelError
-from tilebuild.loading.build_file import Declaration, Select
+from tilebuild.loading.build_file import Declaration, Select, wrong_visibility
 from tilebuild.rule import Rule, labels_in
-from tilebuild.target import PRIVATE, PUBLIC
 
 #: Attributes that every rule has besides those of its model, and what each must be.
 COMMON: Mapping[str, str] = {
@@ -37,8 +36,9 @@ Choose = Callable[[Select, CallSite, ValuePath], Any]
 
 @dataclass(frozen=True)
 class Checked:
-    """What a call says once it is known to be right. `labels` come with the way to each; `arms` are labels of
-    branches that were not taken, and of the conditions.
+    """What a call says once it is known to be right.
+
+    `labels` come with the way to each; `arms` are the conditions of selects, and labels of all branches.
     """
 
     model: BaseModel
@@ -105,26 +105,6 @@ def _wrong_common(declaration: Declaration, rule: Rule) -> Iterator[Diagnostic]:
     visibility = declaration.attributes.get("visibility")
     if isinstance(visibility, list):
         yield from wrong_visibility(visibility, declaration.call_site, "visibility")
-
-
-def wrong_visibility(entries: list[Any], site: CallSite, attribute: str) -> Iterator[Diagnostic]:
-    """What is wrong with the entries of a visibility list."""
-    for entry in entries:
-        if not isinstance(entry, str):
-            continue
-        if entry in (PUBLIC, PRIVATE):
-            if len(entries) > 1:
-                yield site.diagnostic(
-                    f"'{entry}' must be the only entry of {attribute}", (attribute,), words=[entry]
-                )
-        elif entry.startswith("//visibility:"):
-            help = did_you_mean(entry, [PUBLIC, PRIVATE]) or f"there are '{PUBLIC}' and '{PRIVATE}'"
-            yield site.diagnostic(f"'{entry}' is no visibility", (attribute,), help, [entry])
-        else:
-            try:
-                Label.parse(entry)
-            except LabelError as error:
-                yield site.diagnostic(error.fact, (attribute,), error.help, [entry])
 
 
 def _resolve(value: Any, site: CallSite, path: ValuePath, choose: Choose) -> Any:

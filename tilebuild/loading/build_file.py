@@ -5,12 +5,12 @@ Knows neither what rules mean nor other packages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilebuild.call_site import CallSite
-from tilebuild.diagnostics import Diagnostic, DiagnosticError, Note
+from tilebuild.diagnostics import Diagnostic, DiagnosticError, Note, did_you_mean
 from tilebuild.label import Label, LabelError, check_name
 from tilebuild.loading import globs
 from tilebuild.loading.starlark import Interpreter, Opaque, opaque
@@ -78,6 +78,12 @@ class BuildFile:
     def declare_group(
         self, name: str, packages: Sequence[str], includes: Sequence[str], call_site: CallSite
     ) -> None:
+        for text in includes:
+            try:
+                Label.parse(text, self.package)
+            except LabelError as error:
+                self.problems.append(call_site.diagnostic(error.fact, ("includes",), error.help, [text]))
+                return
         if self._is_new(name, call_site):
             self.groups[name] = (call_site, tuple(packages), tuple(includes))
 
@@ -150,12 +156,14 @@ class Natives:
     def package(self, stack: str, default_visibility: list[str]) -> None:
         site, build_file = self._site(stack, "package")
         self._texts(site, "default_visibility", default_visibility)
+        build_file.problems += wrong_visibility(default_visibility, site, "default_visibility")
         build_file.default_visibility = tuple(default_visibility) or (PRIVATE,)
 
     def exports_files(self, stack: str, files: list[str], visibility: list[str]) -> None:
         site, build_file = self._site(stack, "exports_files")
         self._texts(site, "srcs", files)
         self._texts(site, "visibility", visibility)
+        build_file.problems += wrong_visibility(visibility, site, "visibility")
         build_file.export(files, visibility or [PUBLIC], site)
 
     def package_group(self, stack: str, name: str, packages: list[str], includes: list[str]) -> None:
@@ -195,10 +203,28 @@ class Natives:
             )
 
 
+def wrong_visibility(entries: list[Any], site: CallSite, attribute: str) -> Iterator[Diagnostic]:
+    """What is wrong with the entries of a visibility list."""
+    for entry in entries:
+        if not isinstance(entry, str):
+            continue
+        if entry in (PUBLIC, PRIVATE):
+            if len(entries) > 1:
+                yield site.diagnostic(
+                    f"'{entry}' must be the only entry of {attribute}", (attribute,), words=[entry]
+                )
+        elif entry.startswith("//visibility:"):
+            help = did_you_mean(entry, [PUBLIC, PRIVATE]) or f"there are '{PUBLIC}' and '{PRIVATE}'"
+            yield site.diagnostic(f"'{entry}' is no visibility", (attribute,), help, [entry])
+        else:
+            try:
+                Label.parse(entry)
+            except LabelError as error:
+                yield site.diagnostic(error.fact, (attribute,), error.help, [entry])
+
+
 def plain(value: Any) -> Any:
-    """A value from Starlark with each select unwrapped; one that is the whole value comes alone, not in
-    its list.
-    """
+    """A value from Starlark with each select unwrapped; one that is the whole value leaves its list."""
     if isinstance(value, list):
         if len(value) == 1 and (inner := _unwrap(value[0])) is not None:
             return inner

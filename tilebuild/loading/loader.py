@@ -13,7 +13,7 @@ from tilebuild.cache.digest import Digest
 from tilebuild.call_site import CallSite, ValuePath
 from tilebuild.diagnostics import Diagnostic, DiagnosticError, did_you_mean
 from tilebuild.graph import CycleError, reachable, reverse, topological
-from tilebuild.label import Label, Pattern, parse_pattern
+from tilebuild.label import Label, LabelError, Pattern, parse_pattern
 from tilebuild.loading.build_file import BuildFile, Declaration, Select
 from tilebuild.loading.conditions import CONFIG_SETTING, choose
 from tilebuild.loading.globs import BUILD_FILES, Folders
@@ -125,9 +125,7 @@ class _Loader:
                 self._target(Label(pattern.package, pattern.name))
 
     def _packages_below(self, folder: str) -> Iterator[str]:
-        """Packages in a folder and below, in order; hidden folders, environments and other workspaces are
-        passed over.
-        """
+        """Packages in a folder and below; hidden folders, environments and other workspaces are none."""
         listing = self.folders.listing(folder) if self.folders.is_folder(folder) else None
         if listing is None or "pyvenv.cfg" in listing.files or (folder and SETTINGS_FILE in listing.files):
             return
@@ -214,8 +212,10 @@ class _Loader:
 
     def _choose(self, select: Select, site: CallSite, path: ValuePath) -> object:
         def condition(text: str, site: CallSite, path: ValuePath) -> Declaration:
-            label = Label.parse(text, _package_of(site))
-            declaration = self._declaration(label)
+            try:
+                declaration = self._declaration(Label.parse(text, _package_of(site)))
+            except LabelError as error:
+                raise DiagnosticError(site.diagnostic(error.fact, path, error.help, [text])) from error
             if declaration is None:
                 fact = f"condition '{text}' of the select is no {CONFIG_SETTING}"
                 raise DiagnosticError(site.diagnostic(fact, path, words=[text]))

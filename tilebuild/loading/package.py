@@ -13,7 +13,7 @@ from tilebuild.call_site import CallSite, Frame
 from tilebuild.diagnostics import Diagnostic, DiagnosticError
 from tilebuild.label import Label
 from tilebuild.loading import distributions
-from tilebuild.loading.attributes import Checked, Choose, check, kind_of, wrong_visibility
+from tilebuild.loading.attributes import Checked, Choose, check, kind_of
 from tilebuild.loading.build_file import BuildFile, Declaration
 from tilebuild.loading.globs import Folders, GlobError
 from tilebuild.rule import Output, Rule
@@ -25,9 +25,7 @@ References = tuple[tuple[tuple[str | int, ...], Label], ...]
 
 @dataclass
 class LoadedPackage:
-    """The targets of a package by name, in the order of declaration; files are added when something names
-    them.
-    """
+    """The targets of a package in the order of declaration; files are added when something names them."""
 
     name: str
     build_file: Label
@@ -57,9 +55,7 @@ class LoadedPackage:
         return None
 
     def subpackage(self, name: str, folders: Folders) -> str | None:
-        """The package between this one and a file below it, if there is one; the file belongs to that
-        package.
-        """
+        """The package to which a file below this one really belongs, if it is another."""
         segments = name.split("/")[:-1]
         for end in range(len(segments), 0, -1):
             below = "/".join(filter(None, (self.name, *segments[:end])))
@@ -205,7 +201,6 @@ class PackageBuilder:
         """Source files that the BUILD file exports or names, and itself."""
         package = self.package
         for name, (site, visibility) in self.build.exports.items():
-            package.problems += wrong_visibility(list(visibility), site, "visibility")
             if name in package.targets:
                 continue
             target = package.source_file(name, self.folders)

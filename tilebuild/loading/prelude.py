@@ -125,9 +125,7 @@ _VALUE_NAMES = (
 
 
 def rule_functions(rules: Iterable[tuple[str, str]]) -> str:
-    """Starlark text with a function for each rule: pairs of its name and the key by which `_declare` knows
-    it.
-    """
+    """Starlark text with a function for each rule: a name, and the key by which `_declare` knows it."""
     return "".join(
         f"def {name}(*args, **kwargs):\n    return _declare(str(call_stack()), {key!r}, len(args), kwargs)\n"
         for name, key in rules

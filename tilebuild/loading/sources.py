@@ -11,9 +11,7 @@ from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span
 
 @dataclass
 class Sources:
-    """`read` holds the digest of every file by its path: relative to the root, or absolute for a file
-    outside.
-    """
+    """`read` holds the digest of every file by its path, absolute for a file outside the workspace."""
 
     root: Path
     read: dict[str, Digest] = field(default_factory=dict)

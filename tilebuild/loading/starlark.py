@@ -221,9 +221,7 @@ def _reworded(fact: str) -> tuple[str, str]:
 
 
 def _unclosed_bracket(text: str) -> tuple[int, int, str] | None:
-    """Line, column and bracket of the innermost bracket left open at the end of the text, if nothing else
-    is wrong.
-    """
+    """The innermost bracket left open at the end of the text, after its line and column."""
     stack: list[tuple[int, int, str]] = []
     scanner = re.compile(
         r"#[^\n]*|r?('''|\"\"\")(?:\\.|(?!\1).)*\1|r?(['\"])(?:\\.|(?!\2)[^\n\\])*\2|[()\[\]{}]", re.DOTALL

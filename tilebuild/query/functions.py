@@ -156,9 +156,7 @@ def attributes(target: Target) -> Mapping[str, Any]:
 
 
 def attribute_text(value: Any) -> str:
-    """A value as attr() matches it: lists in brackets, dicts in braces, booleans as 0 and 1, labels
-    absolute.
-    """
+    """A value as attr() matches it: [lists], {dicts=}, booleans as 0 and 1, labels absolute."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, BaseModel):
