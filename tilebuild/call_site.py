@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -102,7 +103,9 @@ def _line(text: str, number: int) -> str:
 @lru_cache(maxsize=16)
 def _tree(text: str) -> ast.Module | None:
     try:
-        return ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's opinion of a BUILD file is not asked for
+            return ast.parse(text)
     except (SyntaxError, ValueError):
         return None
 
