@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,51 @@ class Ledger:
         beside.write_text(render(device, rows.values()), encoding="utf-8")
         beside.replace(path)
         self._files[path] = dict(rows)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is known of one stage of one case on one device class: its row, or why there is none."""
+
+    target: str
+    case: str
+    stage: str
+    device: Mapping[str, Any]
+    key: str
+    row: Mapping[str, Any] | None
+    reason: str = ""
+
+    @property
+    def state(self) -> str:
+        """The row's state, `pending` without a row, `not-applicable` for a case that cannot run."""
+        if self.row is not None:
+            return str(self.row["state"])
+        return "not-applicable" if self.reason else "pending"
+
+
+def stages(planned: Mapping[str, Any], ledger: Ledger) -> list[Stage]:
+    """Every stage of a target on a device class, from what `gpu_plan` wrote. Raises `LedgerError`."""
+    target, device = planned["target"], planned["device"]
+    found = []
+    for case in planned["cases"]:
+        if case["entry"] is None:
+            found.append(Stage(target, case["name"], "gpu-test", device, "", None, case["reason"]))
+            continue
+        for stage, key in case["entry"]["keys"].items():
+            row = ledger.find(target, device, case["name"], stage, key)
+            found.append(Stage(target, case["name"], stage, device, key, row))
+    return found
+
+
+def missing_entries(planned: Mapping[str, Any], ledger: Ledger) -> list[dict[str, Any]]:
+    """The entries of a plan that have no row yet, with the keys of the missing stages only."""
+    absent = {(s.case, s.stage): s.key for s in stages(planned, ledger) if s.state == "pending"}
+    entries = []
+    for case in planned["cases"]:
+        keys = {stage: key for (name, stage), key in absent.items() if name == case["name"]}
+        if keys:
+            entries.append({**case["entry"], "keys": keys})
+    return entries
 
 
 def device_slug(device: Mapping[str, Any]) -> str:

@@ -44,6 +44,13 @@ def test_overflow_saturates_and_nan_stays() -> None:
         assert np.isnan(nan)
 
 
+def test_subnormal_numbers_are_numbers() -> None:
+    values = np.array([2.0**-149, -(2.0**-140), -0.0, 1.5, np.inf])
+    np.testing.assert_array_equal(exact(np, values.astype(np.float32), "f32"), values)
+    assert exact(np, np.array([1], np.uint16), "bf16")[0] == 2.0**-133
+    assert exact(np, np.array([0], np.uint8), "f8e8m0fnu")[0] == 2.0**-127
+
+
 def test_references_get_numbers_that_numpy_knows() -> None:
     stored = encode(np, np.array([1.5, -2.0]), "bf16")
     assert stored.dtype == np.uint16

@@ -212,20 +212,30 @@ def _keywords(case: PlannedCase, memory: Memory, xp: Any, absolute: bool) -> dic
         values = memory.inputs(name)
         return xp.abs(values) if absolute and values.dtype.kind == "f" else values
 
-    found: dict[str, Any] = {}
+    if len(case.steps) > 1:
+        found = {name: array(name) for name in case.arrays if case.readable(name)}
+        return found | _agreed_numbers(case, number)
+    found = {}
+    for keyword, argument in case.steps[0].keywords.items():
+        match argument:
+            case {"array": name}:
+                if case.readable(name):
+                    found[keyword] = array(name)
+            case {"arrays": names}:
+                found[keyword] = [array(name) for name in names]
+            case _:
+                found[keyword] = number(argument)
+    return found
+
+
+def _agreed_numbers(case: PlannedCase, number: Callable[[Any], Any]) -> dict[str, Any]:
+    """Scalars and constants by the kernels' names, where all steps agree on the value."""
+    found: dict[str, list[Any]] = {}
     for step in case.steps:
         for keyword, argument in step.keywords.items():
-            match argument:
-                case {"array": name}:
-                    if len(case.steps) == 1 and case.arrays[name].read:
-                        found[keyword] = array(name)
-                case {"arrays": names}:
-                    found[keyword] = [array(name) for name in names]
-                case _:
-                    found[keyword] = number(argument)
-    if len(case.steps) > 1:
-        found |= {name: array(name) for name, facts in case.arrays.items() if facts.read}
-    return found
+            if not isinstance(argument, Mapping):
+                found.setdefault(keyword, []).append(argument)
+    return {name: number(values[0]) for name, values in found.items() if len(set(map(repr, values))) == 1}
 
 
 def _accepted(function: Callable[..., Any], keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -123,6 +123,12 @@ class PlannedCase:
         """The arrays that a reference returns, in order."""
         return tuple(name for name, array in self.arrays.items() if array.written)
 
+    def readable(self, name: str) -> bool:
+        """Whether a reference may see the array: it holds numbers before the run."""
+        array = self.arrays[name]
+        root = array if array.alias_of is None else self.arrays[array.alias_of]
+        return root.read or root.fill is not None
+
     def cubins(self, side: SideName) -> list[str]:
         return [step.side(side).cubin for step in self.steps]
 
