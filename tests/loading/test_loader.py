@@ -268,6 +268,9 @@ def test_errors_of_one_package_do_not_hide_those_of_another(space: Space) -> Non
     with pytest.raises(DiagnosticError) as caught:
         space.load("//...")
     assert [d.span.path for d in caught.value.diagnostics if d.span] == ["a/BUILD", "b/BUILD"]
+    assert "no attribute 'nosuch'" in space.errors("//a:x")
+    assert "no target '//a:z'" in space.errors("//a:x", "//a:z")
+    assert "no target '//a:x'" not in space.errors("//a:x")
 
 
 def test_keep_going_leaves_out_what_is_touched(space: Space) -> None:

@@ -145,8 +145,8 @@ class _Loader:
             try:
                 labels = graph.expand(pattern)
             except DiagnosticError as error:
-                # A target of a package that failed to load is no further problem.
-                if not self.problems:
+                package = self.packages.get(pattern.package)
+                if package is None or not (package.unreadable or pattern.name in package.broken):
                     self.problems += self._explained(pattern, error)
                 continue
             wildcard = pattern.kind in ("package", "recursive")
