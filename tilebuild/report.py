@@ -32,7 +32,7 @@ class ExitCode(IntEnum):
 
 @dataclass(frozen=True)
 class TargetResult:
-    """A requested target. `problem` says in one line why it is not `ok`.
+    """A requested target. `problem` says in one line why it is not `ok`, `diagnostics` at length.
 
     `verdict` is the content of its verdict file, of those rules that have one; `files` lie in the output
     folder.
@@ -44,6 +44,7 @@ class TargetResult:
     files: tuple[str, ...] = ()
     verdict: Mapping[str, Any] | None = None
     problem: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
     test: bool = False
     cached: bool = False
 
@@ -84,8 +85,7 @@ class Report:
         for outcome in self.outcomes:
             yield from outcome.diagnostics
         for target in self.targets:
-            if target.verdict is not None and not target.ok:
-                yield from (Diagnostic.from_json(item) for item in target.verdict.get("diagnostics", ()))
+            yield from target.diagnostics
 
     @property
     def exit_code(self) -> ExitCode:

@@ -333,6 +333,7 @@ class _Plan:
             files=tuple(artifact.path for artifact in files if artifact in execution.produced),
             verdict=verdict,
             problem=problem,
+            diagnostics=_words(verdict, files, execution, store) if verdict and problem else (),
             test=target.test,
             cached=all(outcome.status in (Status.HIT, Status.SKIPPED) for outcome in needed),
         )
@@ -368,6 +369,18 @@ def _verdict(
     made = execution.produced.get(found) if found is not None else None
     data = store.read(made.digest) if made is not None else None
     return dict(json.loads(data)) if data is not None else None
+
+
+def _words(
+    verdict: Mapping[str, Any], files: Sequence[Artifact], execution: Execution, store: DiskStore
+) -> tuple[Diagnostic, ...]:
+    """What a negative verdict has to say, and where the two sides differ."""
+    items = list(verdict.get("diagnostics", ()))
+    for artifact in files:
+        made = execution.produced.get(artifact)
+        if artifact.path.endswith("/differences.json") and made is not None:
+            items += json.loads(store.read(made.digest) or b"[]")
+    return tuple(Diagnostic.from_json(item) for item in items)
 
 
 def _problem(needed: Sequence[Outcome]) -> str:

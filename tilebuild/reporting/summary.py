@@ -56,10 +56,18 @@ def _target(target: TargetResult, report: Report, style: Style) -> Iterator[str]
 
 def _test(target: TargetResult, style: Style) -> Iterator[str]:
     word = style.good("PASSED") if target.ok else style.bad("FAILED")
+    if target.ok and target.verdict is not None and not _has_run(target.verdict):
+        word = "NOT APPLICABLE"
     cached = "(cached) " if target.cached else ""
     first, *rest = [*_tests(target.verdict or {}, style), ""]
     yield f"{target.label}  {cached}{word}  {first}".rstrip()
     yield from (f"  {line}" for line in rest if line)
+
+
+def _has_run(verdict: Mapping[str, Any]) -> bool:
+    """Whether any case was tested; what was not tested has not passed."""
+    test = verdict.get("cpu_test") or {}
+    return bool(test.get("passed") or test.get("failed"))
 
 
 def _kernels(kernels: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
