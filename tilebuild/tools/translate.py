@@ -2,9 +2,10 @@
 
     translate --kernel NAME --rung RUNG --source src.py --out-dir .
 
-Reads `<signature>/<arch>/{kernel.tileir,status.json,interface.json,names.json,hints.json}`, `<signature>/signature.json`
-and `operator.json`. Writes `port.rs`, formatted by rustfmt and empty where the rung refuses the kernel, `map.json` (Rust
-line, Python path, Python line) and `instances.json`. A refusal is a result.
+Reads `<signature>/<arch>/{kernel.tileir,status.json,interface.json,names.json,hints.json}`,
+`<signature>/signature.json` and `operator.json`. Writes `port.rs`, formatted by rustfmt and empty where the
+rung refuses the kernel, `map.json` (Rust line, Python path, Python line) and `instances.json`. A refusal is
+a result.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import argparse
 import json
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
 from tilebuild.tileir.parse import parse
 from tilebuild.tileir.tree import Location
+from tilebuild.tools.grid_text import rust_grid
 from tilebuild.tools.protocol import run, tool_path
 from tilebuild.translator.program import Program, Source, parameters_of
 from tilebuild.translator.rungs import rung
@@ -34,7 +37,8 @@ def main(argv: Sequence[str]) -> int:
     source = Source(arguments.source, Path(arguments.source).read_text(encoding="utf-8"), arguments.kernel)
     programs, refused = _programs(Path())
     operator = json.loads(Path("operator.json").read_text()) if Path("operator.json").exists() else {}
-    grid = operator.get("grids", {}).get(arguments.kernel)
+    texts = operator.get("grids", {}).get(arguments.kernel)
+    grid = partial(rust_grid, texts) if texts else None
     if programs:
         translation = translate(programs, source, rung(arguments.rung), grid)
     else:
@@ -124,8 +128,8 @@ def _formatted(text: str) -> str:
 def _line_map(translation: Translation, formatted: str) -> list[tuple[int, str, int]]:
     """Rust lines with the Python line they stem from.
 
-    rustfmt breaks and joins lines, adds and drops commas and braces, and changes nothing else: both texts are walked
-    side by side, blanks, commas and braces aside.
+    rustfmt breaks and joins lines, adds and drops commas and braces, and changes nothing else: both texts
+    are walked side by side, blanks, commas and braces aside.
     """
     new_lines = _significant(formatted)
     rows: list[tuple[int, str, int]] = []

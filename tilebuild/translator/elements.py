@@ -1,9 +1,9 @@
 """Which Rust element type each value has: Tile IR integers have no sign, Rust's do.
 
-Values that must agree form classes: operands and result of an addition, what a loop carries, what a reshape reads and
-gives. A class takes its sign from what is fixed (parameters, loaded elements, block ids), else from the operations that
-say signed or unsigned, else from the type in the Python source, else it is signed. An operation whose sign still
-differs from that of its operands is noticed where it is printed, never here.
+Values that must agree form classes: operands and result of an addition, what a loop carries, what a reshape
+reads and gives. A class takes its sign from what is fixed (parameters, loaded elements, block ids), else
+from the operations that say signed or unsigned, else from the type in the Python source, else it is signed.
+An operation whose sign still differs from that of its operands is noticed where it is printed, never here.
 """
 
 from __future__ import annotations
@@ -131,9 +131,7 @@ class Elements:
 
     def _element(self, value: Value) -> str:
         kind = self._types[value]
-        if isinstance(kind, TileType):
-            element = kind.element
-        elif isinstance(kind, TensorViewType):
+        if isinstance(kind, TileType | TensorViewType):
             element = kind.element
         elif isinstance(kind, PartitionViewType | StridedViewType):
             element = kind.tensor.element

@@ -1,7 +1,9 @@
-"""Tile IR operations -> Rust statements, one operation at a time, in their order. What each operation becomes is in `ops`.
+"""Tile IR operations -> Rust statements, one operation at a time, in their order. What each operation
+becomes is in `ops`.
 
-The emitter holds what the rows of `ops` need: which Rust expression stands for a value, where the next statement goes,
-which helper functions are used. Values of rank 0 are plain Rust scalars throughout; all others are tiles.
+The emitter holds what the rows of `ops` need: which Rust expression stands for a value, where the next
+statement goes, which helper functions are used. Values of rank 0 are plain Rust scalars throughout; all
+others are tiles.
 """
 
 from __future__ import annotations
@@ -124,6 +126,7 @@ class Emitter:
         self.implicit = implicit_arrays(lifted) if rung.tensors else set()
         self.root_tokens = root_tokens(lifted)
         self.needs_tileir = False  # whether the views of `cutile::tileir` are used
+        self.block_ids: dict[ir.Value, int] = {}  # axis of the grid
         self.loops: list[LoopContext] = []
         self.loop_depths: list[int] = []
         self._tensors: dict[Array, Local] = {}
@@ -294,7 +297,8 @@ class Emitter:
         return snake(array.name) if array is not None else snake(self.program.name(view)) or "view"
 
     def padding_for(self, op: ir.Operation) -> str:
-        """The padding of a tile view. One of which only the number of tiles is asked borrows that of another view."""
+        """The padding of a tile view. One of which only the number of tiles is asked borrows that of
+        another view."""
         view = self.type(op.results[0])
         assert isinstance(view, ir.PartitionViewType)
         users = self.uses.get(op.results[0], [])

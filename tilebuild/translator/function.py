@@ -14,9 +14,10 @@ The passes, in order, each on the result of the one before:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from tilebuild.tileir.tree import PartitionViewType
 from tilebuild.translator.elements import RUST_OF_DTYPE, Elements
 from tilebuild.translator.emitter import Emitter
 from tilebuild.translator.helpers import Helpers
@@ -42,7 +43,9 @@ from tilebuild.translator.rust.tree import (
     Parameter,
     Unsafe,
     Var,
+    expressions,
     reads,
+    subexpressions,
     walk,
 )
 from tilebuild.translator.rust.types import (
@@ -67,7 +70,7 @@ class Printed:
     needs_tileir: bool = False
     pointers: tuple[str, ...] = ()  # arrays that are accessed by pointer
     uses_pointers: bool = False
-    notes: list[str] = field(default_factory=list)
+    written: tuple[str, ...] = ()  # the tensor parameters that are written through views
 
 
 def print_function(program: Program, rung: Rung, name: str) -> Printed:
@@ -84,6 +87,8 @@ def print_function(program: Program, rung: Rung, name: str) -> Printed:
     prune(body)
     _mark_unread(parameters.rust, body)
     function = Function(name, parameters.rust, body, attributes=_attributes(rung))
+    if rung.mutable:
+        _check_safe(function, e)
     allocate(function, {name, *e.helpers.names()})
     return Printed(
         function,
@@ -92,7 +97,7 @@ def print_function(program: Program, rung: Rung, name: str) -> Printed:
         e.needs_tileir,
         tuple(a.name for a in lifted.arrays if a.by_pointer),
         any(o.name in _POINTER_OPERATIONS for o in program.entry.walk()),
-        e.notes,
+        tuple(local.name for array, local in parameters.tensors.items() if array.stored),
     )
 
 
@@ -100,6 +105,17 @@ def print_function(program: Program, rung: Rung, name: str) -> Printed:
 _POINTER_OPERATIONS = frozenset(
     {"offset", "int_to_ptr", "load_ptr_tko", "store_ptr_tko", "atomic_rmw_tko", "atomic_cas_tko"}
 )
+
+
+def _check_safe(function: Function, e: Emitter) -> None:
+    """A safe kernel holds no unsafe code, in its body or in what it calls."""
+    for statement in walk(function.body):
+        for expression in expressions(statement):
+            if any(isinstance(part, Unsafe) for part in subexpressions(expression)):
+                raise Refusal("this step has no safe Rust form", location=statement.location)
+    unsafe = [name for name, text in e.helpers.items() if "unsafe" in text or "cuda_tile::" in text]
+    if unsafe:
+        raise Refusal(f"the helper {unsafe[0]} is not safe code of cutile's own functions")
 
 
 def _mark_unread(parameters: list[Parameter], body: Block) -> None:
@@ -152,16 +168,40 @@ class _Parameters:
     def _tensor(self, array: Array) -> None:
         lengths, _ = extents(array)
         kind = TensorType(RUST_OF_DTYPE[array.parameter.dtype], lengths, "&")
+        if self.e.rung.mutable and array.stored:
+            kind = TensorType(kind.element, self._output_tile(array), "&mut ")
         local = self._add(array.name, kind)
         if array.parameter.index_dtype != "int32":
             raise Refusal(
-                f"{array.name!r} is indexed with {array.parameter.index_dtype}, which a &Tensor has no lengths for"
+                f"{array.name!r} is indexed with {array.parameter.index_dtype}; lengths of a &Tensor are i32"
             )
         self.e.declare_tensor(array, local)
         self.tensors[array] = local
         self._lengths(array, local, lengths)
         if array.by_pointer:
             self._pointer_into(array, local, kind.element)
+
+    def _output_tile(self, array: Array) -> tuple[int, ...]:
+        """The tile that a safe kernel stores into this output."""
+        lifted = self.e.lifted
+        stores = [
+            o for o in lifted.program.entry.walk() for v in o.group("view") if lifted.behind.get(v) is array
+        ]
+        arrays = [p for p in lifted.program.parameters if p.kind != "constant"]
+        if array.loaded or len(stores) != 1 or any(self._is_read(v) for v in array.lengths):
+            raise Refusal(
+                f"{array.name!r} is more than an output that is stored once, which a safe kernel needs"
+            )
+        if array.rank > 3 or arrays[-1] is not array.parameter:
+            raise Refusal(
+                f"{array.name!r} is not the last parameter or has more than three axes: no safe output"
+            )
+        view = lifted.program.entry.types[stores[0].group("view")[0]]
+        if not isinstance(view, PartitionViewType) or view.dim_map != tuple(range(array.rank)):
+            raise Refusal(
+                f"{array.name!r} is stored through a permuted or strided view, which is no safe output"
+            )
+        return view.tile
 
     def _lengths(self, array: Array, local: Local, lengths: tuple[int, ...]) -> None:
         used = [a for a, v in enumerate(array.lengths) if self._is_read(v)]
@@ -255,7 +295,8 @@ class _Parameters:
 
 
 def extents(array: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Lengths and strides of an array as its view types them, else as the signature does; -1 where known at run time only."""
+    """Lengths and strides of an array as its view types them, else as the signature does; -1 where known at
+    run time only."""
     lengths = array.view.shape if array.view else array.parameter.lengths or (None,) * array.rank
     # For strides the signature knows more: the view of an axis of length 1 has a run-time stride that is 1.
     strides = array.parameter.strides or (array.view.strides if array.view else (None,) * array.rank)

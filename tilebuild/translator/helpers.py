@@ -1,7 +1,9 @@
-"""Functions that kernels call beside those of cutile: Python's floor division, tile views with padding, shims.
+"""Functions that kernels call beside those of cutile: Python's floor division, tile views with padding,
+shims.
 
-A helper is safe only where it is sound for all arguments. A shim declares an operation of Tile IR that the public
-functions of cutile 0.5.0 spell wrongly or not at all; each says which. Knows no operation and no kernel.
+A helper is safe only where it is sound for all arguments. A shim declares an operation of Tile IR that the
+public functions of cutile 0.5.0 spell wrongly or not at all; each says which. Knows no operation and no
+kernel.
 """
 
 from __future__ import annotations
@@ -141,7 +143,8 @@ unsafe fn {name}<E: ElementType, const T: [i32; {rank}]>(
 ///
 /// # Safety
 ///
-/// The token must order the store after every other access to the same elements, and no other block may access them.
+/// The token must order the store after every other access to the same elements, and no other block
+/// may access them.
 unsafe fn {name}<E: ElementType, const T: [i32; {rank}]>(
     tiles: &Partition<'_, E, T>,
     value: Tile<E, T>,
@@ -182,9 +185,11 @@ pub fn {name}<'s>(_tensor: &Tensor<{element}, {lengths}>) -> Shape<'s, {strides}
     def scalar(
         self, name: str, doc: str, body: str, operands: tuple[str, ...], result: str, reason: str = ""
     ) -> str:
-        """A function on scalars around one on tiles; `body` names its arguments `x`, `y` and `z`. Returns its name.
+        """A function on scalars around one on tiles; `body` names its arguments `x`, `y` and `z`. Returns
+        its name.
 
-        It is written for these element types alone: a generic one does not get past cutile's type inference.
+        It is written for these element types alone: a generic one does not get past cutile's type
+        inference.
         """
         letters = "xyz"[: len(operands)]
         parameters = ", ".join(f"{p}: {t}" for p, t in zip(letters, operands, strict=True))

@@ -1,7 +1,7 @@
 """Shapes of several operations that one Python operator makes, and that one Rust function says better.
 
-`a % b` of integers becomes seven operations (the result of `remi` is corrected to the sign of `b`); they become
-`floor_mod(a, b)`, whose body is these operations again. Knows the shapes, not where they occur.
+`a % b` of integers becomes seven operations (the result of `remi` is corrected to the sign of `b`); they
+become `floor_mod(a, b)`, whose body is these operations again. Knows the shapes, not where they occur.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from tilebuild.translator.program import uses
 
 @dataclass(frozen=True)
 class FloorMod:
-    """`dividend % divisor` of Python. `parts` are the operations that go; the last, the `select`, stays as the call."""
+    """`dividend % divisor` of Python. `parts` are the operations that go; the last, the `select`, stays as
+    the call."""
 
     dividend: Value
     divisor: Value

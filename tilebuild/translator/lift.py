@@ -1,4 +1,5 @@
-"""Entry parameters -> arrays, scalars and lists of the Python function, with the facts that Python assumes of them.
+"""Entry parameters -> arrays, scalars and lists of the Python function, with the facts that Python assumes
+of them.
 
     %a = assume div_by<16>, %arg0          x: pointer divisible by 16
     %b = assume bounded<0, ?>, %arg1       x: length 0
@@ -27,7 +28,8 @@ class Facts:
 
 @dataclass(eq=False)
 class Array:
-    """An array parameter: one pointer, then a length and a stride for each axis. `view` is its tensor view, if any."""
+    """An array parameter: one pointer, then a length and a stride for each axis. `view` is its tensor view,
+    if any."""
 
     parameter: Parameter
     pointer: Value
@@ -84,7 +86,8 @@ Origin: TypeAlias = Pointer | Length | Stride | ScalarOf | ListPointer | ListLen
 
 @dataclass
 class Lifted:
-    """`origin` and `root` cover the parameters and every assumption on them; `views` the views of whole arrays."""
+    """`origin` and `root` cover the parameters and every assumption on them; `views` the views of whole
+    arrays."""
 
     program: Program
     arrays: list[Array] = field(default_factory=list)
@@ -166,7 +169,8 @@ def _record(facts: Facts, operation: Operation) -> bool:
 
 
 def _view(lifted: Lifted, operation: Operation) -> None:
-    """Records a view of a whole array: its pointer, and its own lengths and strides wherever they are not constant."""
+    """Records a view of a whole array: its pointer, and its own lengths and strides wherever they are not
+    constant."""
     view = lifted.program.entry.types[operation.results[0]]
     assert isinstance(view, TensorViewType)
     base = lifted.origin.get(operation.group("base")[0])

@@ -1,11 +1,15 @@
 """One operation a line -> nested expressions.
 
     let difference = logits - row_max.broadcast(shape![1, 64]);
-    let numerator = exp(difference);              ->  let numerator = exp(logits - row_max.broadcast(shape![1, 64]));
+    let numerator = exp(difference);
 
-A variable that is read once, right behind its definition, gives way to its value, as long as all operations keep their
-order: the order of the operations is part of what makes the machine code equal. Variables that the Python source names
-stay, except where the next step carries the same name. Knows no Tile IR.
+becomes
+
+    let numerator = exp(logits - row_max.broadcast(shape![1, 64]));
+
+A variable that is read once, right behind its definition, gives way to its value, as long as all operations
+keep their order: the order of the operations is part of what makes the machine code equal. Variables that
+the Python source names stay, except where the next step carries the same name. Knows no Tile IR.
 """
 
 from __future__ import annotations
@@ -97,7 +101,8 @@ def _tail(block: Block, value: Expr, counts: Counter[Local]) -> Expr:
 
 
 def _absorb(statement: Statement, before: Block, counts: Counter[Local], assigned: set[Local]) -> None:
-    """Takes the definitions directly before a statement into it, last first, while the order of operations holds."""
+    """Takes the definitions directly before a statement into it, last first, while the order of operations
+    holds."""
     for let in [s for s in before if isinstance(s, Let) and _is_constant(s.value)]:
         # The place of a constant among the operations does not matter.
         position = _position(statement, let.local)
@@ -121,12 +126,26 @@ def _absorb(statement: Statement, before: Block, counts: Counter[Local], assigne
 
 
 def _last_operation(before: Block) -> int | None:
-    """The last statement that makes an operation: names for numbers and for other variables make none."""
+    """The last statement whose place among the operations matters."""
     for index in range(len(before) - 1, -1, -1):
         statement = before[index]
-        if not (isinstance(statement, Let) and isinstance(statement.value, Number | Path)):
+        if not (isinstance(statement, Let) and _is_free(statement.value)):
             return index
     return None
+
+
+def _is_free(value: Expr) -> bool:
+    """Whether the place of this step among the operations does not matter: numbers, and views of whole
+    tensors."""
+    match value:
+        case Number() | Path():
+            return True
+        case Unsafe(Method(Var(), "partition_full_mut")) | Method(Var(), "partition"):
+            return True
+        case Call(function):
+            return function.startswith("tiles_")
+        case _:
+            return False
 
 
 def _is_constant(value: Expr) -> bool:
@@ -153,7 +172,8 @@ def _reads_of(expression: Expr, local: Local) -> int:
 
 
 def _fits(statement: Statement, let: Let, position: list[int]) -> bool:
-    """Whether the value may stand there: its type must be known without the `let`, and the line stay readable."""
+    """Whether the value may stand there: its type must be known without the `let`, and the line stay
+    readable."""
     if isinstance(let.value, Unsafe) and not isinstance(statement, Let | LetTuple | Assign | Do):
         return False
     root = expressions(statement)[position[0]]

@@ -1,4 +1,5 @@
-"""What is translated: the Tile IR of one kernel for one signature and architecture, and what the Python source adds.
+"""What is translated: the Tile IR of one kernel for one signature and architecture, and what the Python
+source adds.
 
 Knows neither Rust nor files; `tilebuild.tools.translate` fills it from an action's inputs.
 """
@@ -29,7 +30,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Program:
-    """`names` and `dtypes` are those of the Python source, by value; `locations` by operation, in program order."""
+    """`names` and `dtypes` are those of the Python source, by value; `locations` by operation, in program
+    order."""
 
     instance: str
     entry: Entry

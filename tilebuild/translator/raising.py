@@ -47,7 +47,7 @@ def raise_idioms(body: Block) -> None:
     _whiles(body)
 
 
-# --- carried variables ---------------------------------------------------------------------------------------------
+# --- carried variables ----------------------------------------------------------------------------
 
 
 def _update_in_place(block: Block, whole: Block) -> None:
@@ -109,7 +109,7 @@ def _renamed(expression: Expr, old: Local, new: Local) -> Expr:
     return with_operands(expression, tuple(_renamed(o, old, new) for o in operands(expression)))
 
 
-# --- while ---------------------------------------------------------------------------------------------------------
+# --- while ----------------------------------------------------------------------------------------
 
 
 def _whiles(body: Block) -> None:
@@ -135,7 +135,7 @@ def _as_while(loop: Loop) -> While | None:
             return None
 
 
-# --- what nobody reads ---------------------------------------------------------------------------------------------
+# --- what nobody reads ----------------------------------------------------------------------------
 
 
 def prune(body: Block) -> None:

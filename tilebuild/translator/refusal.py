@@ -1,4 +1,4 @@
-"""How the translator says no: the construct, the Python line, the reason and a way out. Knows no operation."""
+"""How the translator says no: construct, Python line, reason and a way out. Knows no operation."""
 
 from __future__ import annotations
 

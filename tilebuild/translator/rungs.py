@@ -1,4 +1,5 @@
-"""The spellings that are tried, best first. Knows their names and what each asks of the printer, nothing else.
+"""The spellings that are tried, best first. Knows their names and what each asks of the printer, nothing
+else.
 
 Importing this module is cheap, because rules read `RUNGS` while BUILD files are analysed.
 """
@@ -12,10 +13,10 @@ from dataclasses import dataclass
 class Rung:
     """One spelling of a kernel.
 
-    `tensors`: arrays are `&Tensor` parameters where views are all that is made of them; else pointers and explicit
-    facts. `mutable`: outputs are `&mut Tensor`, stored safely. `checked`: accesses are checked and no check may remain
-    inside the kernel. `readable`: loops start at plain numbers, and block ids come from the public functions, although
-    the compiler then learns more about them than it does from Python.
+    `tensors`: arrays are `&Tensor` parameters where views are all that is made of them; else pointers and
+    explicit facts. `mutable`: outputs are `&mut Tensor`, stored safely. `checked`: accesses are checked and
+    no check may remain inside the kernel. `readable`: loops start at plain numbers, and block ids come from
+    the public functions, although the compiler then learns more about them than it does from Python.
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""What the Python source adds to the Rust text: docstrings and comments. Reads text only; imports nothing of it."""
+"""What the Python source adds to the Rust text: docstrings and comments. Reads text only; imports nothing
+of it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Which arrays keep Python's order of accesses without tokens being written down. Knows no Rust.
 
-In tensor style a load waits for nothing and a store for the stores before it in the same view. That is Python's order
-for an array whose accesses all take the entry's own token and whose results nobody waits for; the accesses of every
-other array get explicit tokens.
+In tensor style a load waits for nothing and a store for the stores before it in the same view. That is
+Python's order for an array whose accesses all take the entry's own token and whose results nobody waits
+for; the accesses of every other array get explicit tokens.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _is_special_store(operation: Operation) -> bool:
 
 
 def root_tokens(lifted: Lifted) -> set[Value]:
-    """Tokens that stand for nothing but the start of the kernel: made anew, or carried and joined from such."""
+    """Tokens that stand for nothing but the start of the kernel: made anew, or carried and joined from
+    such."""
     entry = lifted.program.entry
     roots = {v for v, kind in enumerate(entry.types) if isinstance(kind, TokenType)}
     changed = True
@@ -103,11 +104,13 @@ def _jumps(operations: tuple[Operation, ...]) -> list[Operation]:
 
 
 def _is_store_chain(lifted: Lifted, array: Array, roots: set[Value]) -> bool:
-    """Straight-line stores into one view shape, each waiting for the one before: what one mutable view does anyway."""
+    """Straight-line stores into one view shape, each waiting for the one before: what one mutable view does
+    anyway."""
     entry = lifted.program.entry
     stores = [o for o in entry.walk() if any(lifted.behind.get(v) is array for v in o.group("view"))]
     straight = {id(o) for o in entry.body.operations}
-    if array.loaded or any(o.name != "store_view_tko" or id(o) not in straight for o in stores):
+    plain = all(o.name == "store_view_tko" and not _is_special_store(o) for o in stores)
+    if array.loaded or not plain or any(id(o) not in straight for o in stores):
         return False
     if len({entry.types[o.group("view")[0]] for o in stores}) != 1:
         return False

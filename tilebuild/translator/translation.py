@@ -1,26 +1,32 @@
-"""All programs of one kernel -> one Rust file, with the arguments for each. Knows the file's layout, but no operation.
+"""All programs of one kernel -> one Rust file, with the arguments for each. Knows the file's layout, but no
+operation.
 
 Programs whose functions read the same share one; the others get names that say what differs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from tilebuild.diagnostics import Diagnostic
 from tilebuild.tileir.tree import Location
+from tilebuild.translator import launcher as host
 from tilebuild.translator import source as python_source
 from tilebuild.translator.elements import RUST_OF_DTYPE
 from tilebuild.translator.function import Printed, print_function
 from tilebuild.translator.helpers import Helpers
+from tilebuild.translator.launcher import Grid, Launcher, can_launch
 from tilebuild.translator.names import function_name, snake
 from tilebuild.translator.program import Parameter, Program, Source
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rungs import Rung
 from tilebuild.translator.rust.printer import Text, function
 from tilebuild.translator.rust.tree import Call, Unsafe, expressions, subexpressions, walk
+
+#: Rust names of parameters and of constants, by their Python names -> the grid.
+GridMaker: TypeAlias = Callable[[Mapping[str, str], Mapping[str, str]], Grid]
 
 
 @dataclass
@@ -39,23 +45,26 @@ class Translation:
 
 
 def translate(
-    programs: Sequence[Program], source: Source, rung: Rung, grid: Sequence[str] | None = None
+    programs: Sequence[Program], source: Source, rung: Rung, grid: GridMaker | None = None
 ) -> Translation:
-    """One file for all programs, or a refusal with all its reasons."""
+    """One file for all programs, or a refusal with its reason. `grid` makes the grid of a launcher."""
     name = function_name(source.kernel)
     try:
         printed = [print_function(p, rung, name) for p in programs]
     except Refusal as refusal:
         lines = source.text.splitlines()
         return Translation(rung.name, _style(rung, False), refused=(refusal.diagnostic().with_source(lines),))
-    groups = _groups(printed, source)
+    groups = _groups(printed, source, programs if grid is not None else ())
     names = _names(name, [programs[g[0]] for g in groups])
     file = _File(source, rung)
     instances: dict[str, dict[str, Any]] = {}
     for group, entry in zip(groups, names, strict=True):
         first = printed[group[0]]
+        first.function.unsafe = not rung.mutable
         first.function.name = entry
         file.add(first)
+        if rung.tensors and not rung.mutable and not first.uses_pointers:
+            file.launch(_launcher(name, first, [programs[i] for i in group], grid))
         for index in group:
             arguments = {"module": name, "entry": entry, "generics": [], **printed[index].arguments}
             instances[programs[index].instance] = arguments
@@ -70,6 +79,31 @@ def translate(
         file.unsafe_lines,
         instances=instances,
         notes=_notes(rung, pointers),
+        interface="trailing-unused" if rung.mutable else "same",
+    )
+
+
+def _launcher(
+    module: str, one: Printed, programs: Sequence[Program], grid: GridMaker | None
+) -> Launcher | None:
+    """The host function of an entry; None where the stock launcher of cutile would give false facts."""
+    parameters = one.function.parameters
+    if not can_launch(parameters, one.written):
+        return None
+    python = [p for p in programs[0].parameters if p.kind != "constant"]
+    names = {p.name: r.local.name for p, r in zip(python, parameters, strict=True)}
+    constants = {p.name: p for p in programs[0].parameters if p.kind == "constant"}
+    rust = {n: snake(n).upper() for n, p in constants.items() if isinstance(p.value, int)}
+    values = {rust[n]: int(p.value) for n, p in constants.items() if n in rust and isinstance(p.value, int)}
+    hints = [dict(p.hints) for p in programs]
+    return Launcher(
+        module,
+        one.function.name,
+        parameters,
+        one.written,
+        values,
+        grid(names, rust) if grid is not None else None,
+        {k: v for k, v in hints[0].items() if k != "opt_level"} if all(h == hints[0] for h in hints) else {},
     )
 
 
@@ -86,12 +120,15 @@ def _notes(rung: Rung, pointers: Sequence[str]) -> tuple[str, ...]:
     return (f"accessed by pointer: {listed}; the other arrays through tile views",)
 
 
-def _groups(printed: Sequence[Printed], source: Source) -> list[list[int]]:
-    """Programs whose text is the same, in order of their first member."""
+def _groups(printed: Sequence[Printed], source: Source, programs: Sequence[Program]) -> list[list[int]]:
+    """Programs whose text is the same, in order of their first member; a launcher's grid knows the
+    constants, too."""
     by_text: dict[str, list[int]] = {}
     for index, one in enumerate(printed):
         _document(one, source)
         text = "\n".join([*function(one.function).lines, *one.helpers.texts()])
+        if programs:
+            text += repr([p.value for p in programs[index].parameters])
         by_text.setdefault(text, []).append(index)
     return list(by_text.values())
 
@@ -101,7 +138,7 @@ def _document(one: Printed, source: Source) -> None:
     one.function.docs = python_source.docstring(source) or (f"`{source.kernel}` of {source.path}.",)
 
 
-# --- names of the entries ------------------------------------------------------------------------------------------
+# --- names of the entries -------------------------------------------------------------------------
 
 
 def _names(name: str, firsts: Sequence[Program]) -> list[str]:
@@ -132,7 +169,7 @@ def _word(parameter: Parameter) -> str:
     return RUST_OF_DTYPE.get(parameter.dtype, parameter.dtype)
 
 
-# --- the file ------------------------------------------------------------------------------------------------------
+# --- the file -------------------------------------------------------------------------------------
 
 
 class _File:
@@ -143,6 +180,7 @@ class _File:
         self._rung = rung
         self._entries: list[Printed] = []
         self._helpers = Helpers()
+        self._launchers: list[Launcher] = []
         self.unsafe_lines = 0
 
     def add(self, one: Printed) -> None:
@@ -151,10 +189,17 @@ class _File:
         self._helpers.merge(one.helpers)
         self.unsafe_lines = max(self.unsafe_lines, _unsafe_count(one))
 
+    def launch(self, launcher: Launcher | None) -> None:
+        if launcher is not None:
+            self._launchers.append(launcher)
+
     def text(self, module: str) -> Text:
         text = Text()
         text.add(f"//! `{self._source.kernel}` of {self._source.path}, translated by tilebuild.")
         text.add("")
+        if self._launchers:
+            for line in [*host.uses(self._launchers), ""]:
+                text.add(line)
         text.add("#[cutile::module]")
         text.add(f"pub mod {module} {{")
         text.add("    use cutile::core::*;")
@@ -169,13 +214,19 @@ class _File:
         for helper in [h for h in helpers if "cuda_tile::op" in h]:
             _paragraph(text, helper)
         text.add("}")
+        for launcher in self._launchers:
+            text.add("")
+            for line in host.text(launcher):
+                text.add(line)
+        for helper in host.helpers(self._launchers):
+            _paragraph(text, helper.strip("\n"), "")
         return text
 
 
-def _paragraph(text: Text, helper: str) -> None:
+def _paragraph(text: Text, helper: str, indent: str = "    ") -> None:
     text.add("")
     for line in helper.splitlines():
-        text.add(f"    {line}".rstrip())
+        text.add(f"{indent}{line}".rstrip())
 
 
 def _contract(one: Printed, rung: Rung) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def jumps(operations: Sequence[ir.Operation]) -> list[ir.Operation]:
     return found
 
 
-# --- jumps ---------------------------------------------------------------------------------------------------------
+# --- jumps ----------------------------------------------------------------------------------------
 
 
 def continue_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
@@ -146,7 +146,8 @@ def return_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 
 def _assign(e: Emitter, targets: Sequence[Local | None], values: Sequence[ir.Value]) -> None:
-    """All assignments at once, as far as one can tell: a value that an earlier one would change is read first."""
+    """All assignments at once, as far as one can tell: a value that an earlier one would change is read
+    first."""
     pairs = [
         (target, e.value(value), value)
         for target, value in zip(targets, values, strict=True)
@@ -163,7 +164,7 @@ def _assign(e: Emitter, targets: Sequence[Local | None], values: Sequence[ir.Val
         e.emit(Assign(target, expression))
 
 
-# --- branches ------------------------------------------------------------------------------------------------------
+# --- branches -------------------------------------------------------------------------------------
 
 
 def if_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:

@@ -21,6 +21,8 @@ def _coordinates(function: str, fallback: str) -> Row:
         if not e.rung.readable:
             name = f"plain_{function.removeprefix('get_')}"
             declare(e, name, function, (), (), "() -> (i32, i32, i32)", prefix="")
+        if function == "get_tile_block_id":
+            e.block_ids.update({result: axis for axis, result in enumerate(op.results)})
         call = Call(name, ())
         used = [axis for axis, result in enumerate(op.results) if result in e.uses]
         if len(used) == 1:

@@ -62,7 +62,7 @@ def _assumption(attributes: Attributes) -> str:
     raise Refusal(f"the assumption {predicate} has no Rust form yet")
 
 
-# --- loads and stores ----------------------------------------------------------------------------------------------
+# --- loads and stores -----------------------------------------------------------------------------
 
 
 class _Order:
@@ -80,7 +80,8 @@ class _Order:
 
 
 def some(e: Emitter, values: tuple[ir.Value, ...]) -> Expr:
-    """`Some(x)` of an optional operand, or `None`. cutile infers no types inside of `Some`: what stands there has a name."""
+    """`Some(x)` of an optional operand, or `None`. cutile infers no types inside of `Some`: what stands
+    there has a name."""
     return Call("Some", (_operand(e, values[0]),)) if values else Path("None")
 
 
@@ -103,7 +104,7 @@ def load_ptr_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     fill: Expr = Path("None")
     if padding:
         function = _padded_load(e, source, tile)
-        fill = Call("Some", (as_tile(e, padding[0]),))
+        fill = some(e, padding)
     arguments = (e.pointer_tile(source), order.ordering, order.scope, mask, fill, waiting, order.latency)
     call = Unsafe(Call(function, arguments), _LOAD)
     if e.is_scalar(tile):
@@ -208,7 +209,7 @@ def _atomic(e: Emitter, op: ir.Operation, call: Expr) -> None:
         e.let_pair(tile, token, unsafe, "before", "updated")
 
 
-# --- tokens --------------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------
 
 
 def make_token(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:

@@ -60,13 +60,13 @@ def _combiner(e: Emitter, op: ir.Operation) -> str:
 def _is_identity(value: object, word: str, element: str) -> bool:
     assert isinstance(value, int | float)
     if word in ("sum", "prod"):
-        return value == (0 if word == "sum" else 1) and math.copysign(1, value) > 0
+        return bool(value == (0 if word == "sum" else 1)) and math.copysign(1, value) > 0
     if element.startswith(("f", "bf")):
-        return value == (-math.inf if word == "max" else math.inf)
+        return bool(value == (-math.inf if word == "max" else math.inf))
     bits = int(element[1:])
     low, high = (0, 2**bits - 1) if element.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     wanted = low if word == "max" else high
-    return int(value) % 2**bits == wanted % 2**bits
+    return bool(int(value) % 2**bits == wanted % 2**bits)
 
 
 def reduce(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:

@@ -60,7 +60,8 @@ def _dense(e: Emitter, result: ir.Value, value: bool | int | float, bits: int | 
         literal = Path(f"{element}::{infinity}")
     elif element == "i64" and literal is None and isinstance(value, int):
         literal = Number(str(value), "i64")
-    # `constant(false, …)` encodes true, large unsigned values encode 0, bf16 infinity encodes NaN: all silently.
+    # `constant(false, …)` encodes true, large unsigned values encode 0, bf16 infinity encodes NaN: all
+    # silently.
     if literal is None or (element == "bool" and not value):
         _shim(e, result, value, bits)
         return
@@ -124,6 +125,11 @@ def reshape(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         # The scalar reaches its shape by `broadcast_scalar`, which is this reshape and the broadcast.
         e.bind(result, e.value(source))
         e.unshaped.add(result)
+        return
+    if e.is_scalar(source) and e.rung.readable and set(e.shape(result)) == {1}:
+        e.let(
+            result, Call("broadcast_scalar", (e.value(source), shape(e.shape(result)))), "splat", infers=True
+        )
         return
     if isinstance(e.tile(source).element, ir.Pointer):
         e.let(result, Method(e.pointer_tile(source), "reshape", (shape(e.shape(result)),)), "pointers")

@@ -1,4 +1,5 @@
-"""How operations in general are spelled: a call on tiles, the same on scalars, a shim; markers, literals, shapes."""
+"""How operations in general are spelled: a call on tiles, the same on scalars, a shim; markers, literals,
+shapes."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def array_literal(values: Sequence[int]) -> Expr:
 
 
 def check_sign(e: Emitter, op: ir.Operation, value: ir.Value, sign: str) -> None:
-    """The Rust type of the operand decides the sign of these operations; it must be the one that Python chose."""
+    """The Rust type of the operand decides the sign of these operations; it must be the one that Python
+    chose."""
     if sign_of(e.element(value)) != sign:
         raise Refusal(
             f"{op.name} treats an operand as {sign} that is {sign_of(e.element(value))} elsewhere",
@@ -78,7 +80,8 @@ def sign_of(element: str) -> str:
 
 
 def with_sign(e: Emitter, value: ir.Value, sign: str) -> tuple[Expr, str]:
-    """The value as an operand of this sign, with its Rust element type; a `bitcast` where it has the other sign."""
+    """The value as an operand of this sign, with its Rust element type; a `bitcast` where it has the other
+    sign."""
     element = e.element(value)
     if sign_of(element) == sign or element == "bool":
         return e.value(value), element
@@ -155,7 +158,8 @@ def declare(
     more: str = "",
     prefix: str = "cuda_tile.",
 ) -> None:
-    """Declares an operation. Without its prefix a name takes the general path of cutile, which assumes no facts."""
+    """Declares an operation. Without its prefix a name takes the general path of cutile, which assumes no
+    facts."""
     listed = ", ".join(f'"{p}"' for p in params)
     attributes = f", named_attributes = [{', '.join(_quoted(n) for n in named)}]" if named else ""
     allow = "" if signature.startswith("()") else "#[allow(unused_variables)]\n"
@@ -207,7 +211,7 @@ def let_tile(e: Emitter, value: ir.Value, expression: Expr, fallback: str, *, in
     e.let(value, Call("tile_to_scalar", (tile,)), fallback)
 
 
-# --- literals ------------------------------------------------------------------------------------------------------
+# --- literals -------------------------------------------------------------------------------------
 
 
 def number(e: Emitter, value: bool | int | float, element: str) -> Expr | None:

@@ -53,8 +53,9 @@ def dims(extents: tuple[int | None, ...]) -> tuple[int, ...]:
 def make_tensor_view(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     result = op.results[0]
     array = e.lifted.views.get(result)
-    if array is not None and e.tensor(array) is not None:
-        e.bind(result, Var(e.tensor(array)))
+    tensor = e.tensor(array) if array is not None else None
+    if tensor is not None:
+        e.bind(result, Var(tensor))
         return
     view = e.type(result)
     assert isinstance(view, ir.TensorViewType)
@@ -76,14 +77,15 @@ def _descriptor(
 
 
 def _extent(e: Emitter, value: ir.Value, name: str) -> Expr:
-    """A length or stride. rustc wants an i32 there, while cutile keeps the value that it is given, of either width."""
+    """A length or stride. rustc wants an i32 there, while cutile keeps the value that it is given, of
+    either width."""
     if e.element(value) == "i32":
         return e.value(value)
     tile = as_tile(e, value)
     return e.temporary(f"{name}_{hint(e, value)}", ScalarType("i32"), Call("tile_to_scalar", (tile,)))
 
 
-# --- tile views ----------------------------------------------------------------------------------------------------
+# --- tile views -----------------------------------------------------------------------------------
 
 
 def make_partition_view(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
@@ -95,7 +97,10 @@ def make_partition_view(e: Emitter, op: ir.Operation, attributes: Attributes) ->
     stored = any(u.name in ("store_view_tko", "atomic_red_view_tko") for u in users)
     plain = array is not None and array in e.implicit
     if plain and stored:
-        e.bind(result, _mutable_view(e, op, view))
+        if e.rung.mutable:
+            e.bind(result, e.value(op.operands[0]))  # an output holds just the tile of its block
+        else:
+            e.bind(result, _mutable_view(e, op, view))
         return
     padding = e.padding_for(op)
     key = (e.value(op.operands[0]), view.tile, view.dim_map, padding)
@@ -117,7 +122,10 @@ def _partition(e: Emitter, op: ir.Operation, view: ir.PartitionViewType, padding
     if not identity:
         arguments = (reference, extents, Path(padding_marker), array_literal(view.dim_map), e.root_token())
         return e.temporary(name, kind, Unsafe(Call("make_partition_view", arguments), _OWN_VIEW))
-    if padding == "zero" and e.rung.tensors:
+    if e.rung.mutable and padding not in ("zero", ""):
+        raise Refusal(f"a view whose padding is {padding} has no safe Rust form in cutile 0.5.0")
+    if (padding == "zero" and e.rung.tensors) or e.rung.mutable:
+        # The safe view pads with zeros, also where Python leaves the padding open.
         call: Expr = Method(e.value(tensor), "partition", (extents,))
     else:
         call = Call(e.helpers.tiles(len(view.tile), padding_marker.rpartition("::")[2]), (reference, extents))
@@ -206,7 +214,7 @@ def _shape_of_view(e: Emitter, op: ir.Operation) -> None:
             e.bind(result, Var(local))
 
 
-# --- loads and stores ----------------------------------------------------------------------------------------------
+# --- loads and stores -----------------------------------------------------------------------------
 
 
 class _Access:
@@ -273,7 +281,12 @@ def load_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     waiting = op.group("token")
     if access.plain and access.latency is None and waiting and isinstance(e.type(view), ir.PartitionViewType):
         function = e.helpers.load(len(op.group("index")))
-        arguments = (Reference(e.value(view)), _index(e, op), e.value(waiting[0]), extents)
+        arguments: tuple[Expr, ...] = (
+            Reference(e.value(view)),
+            _index(e, op),
+            e.value(waiting[0]),
+            extents,
+        )
     else:
         function = "load_view_raw"
         token_argument = Call("Some", (e.value(waiting[0]),)) if waiting else Path("None")
@@ -295,19 +308,41 @@ def store_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None
     if array in e.implicit:
         if not access.plain or access.latency is not None:
             raise Refusal("a store with hints or an order has no form on a mutable view")
+        if e.rung.mutable:
+            _store_output(e, op)
+            return
         e.emit(Do(Method(e.value(view), "store", (value, _index(e, op)))))
         return
     waiting = op.group("token")
     if access.plain and access.latency is None and waiting and isinstance(e.type(view), ir.PartitionViewType):
         value = e.named(op.group("tile")[0])
         function = e.helpers.store(len(op.group("index")))
-        arguments = (Reference(e.value(view)), value, _index(e, op), e.value(waiting[0]))
+        arguments: tuple[Expr, ...] = (
+            Reference(e.value(view)),
+            value,
+            _index(e, op),
+            e.value(waiting[0]),
+        )
     else:
         value = e.named(op.group("tile")[0])
         function = "store_view_raw"
         token_argument = Call("Some", (e.value(waiting[0]),)) if waiting else Path("None")
         arguments = (Reference(e.value(view)), value, _index(e, op), token_argument, *access.flags())
     _let_token(e, op.results[0], Unsafe(Call(function, arguments), _STORE), "stored")
+
+
+def _store_output(e: Emitter, op: ir.Operation) -> None:
+    """`out.store(tile)`: the tile of the block, so the index must be the block's own."""
+    index = [e.block_ids.get(v) for v in op.group("index")]
+    if index != list(range(len(index))):
+        raise Refusal("a safe output is stored at the block's own index, and this one is not")
+    if len(e.scopes) > 1:
+        raise Refusal("a safe output is stored once, and this one in a loop or a branch")
+    (view,), (tile,) = op.group("view"), op.group("tile")
+    # cutile infers no type here: the tile has a name and a type, whatever it is.
+    local = Local(f"{e.view_name(view)}_tile", python=True)
+    e.emit(Let(local, e.rust_type(tile), e.value(tile)))
+    e.emit(Do(Method(e.value(view), "store", (Var(local),))))
 
 
 def _let_token(e: Emitter, token: ir.Value, call: Expr, fallback: str) -> None:

@@ -1,4 +1,5 @@
-"""Rust tree -> text, one statement a line; rustfmt breaks the lines. Knows precedence and comments, but no Tile IR.
+"""Rust tree -> text, one statement a line; rustfmt breaks the lines. Knows precedence and comments, but no
+Tile IR.
 
 Beside the text it says which Python location each line stems from, so that messages find their way back.
 """
@@ -75,7 +76,7 @@ class Text:
 
 
 def expression(e: Expr, *, bare: bool = False) -> str:
-    """The text of an expression; a bare number goes without its suffix, because the context gives its type."""
+    """The text of an expression; a bare number goes without its suffix: the context gives its type."""
     match e:
         case Var():
             return e.local.name
@@ -137,7 +138,7 @@ def _binary(e: Binary) -> str:
     left = _within(e.left, strength + (strength == _COMPARISON))
     number = isinstance(e.right, Number)
     right = expression(e.right, bare=True) if number else _within(e.right, strength + 1)
-    if left.endswith(">") or e.operator == "<" and isinstance(e.left, Cast):
+    if left.endswith(">") or (e.operator == "<" and isinstance(e.left, Cast)):
         left = f"({left})"
     return f"{left} {e.operator} {right}"
 

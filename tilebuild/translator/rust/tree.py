@@ -15,7 +15,8 @@ from tilebuild.translator.rust.types import RustType
 
 @dataclass(eq=False)
 class Local:
-    """A variable. `hint` is the name it would like; `python` says that the hint is a variable of the Python source."""
+    """A variable. `hint` is the name it would like; `python` says that the hint is a variable of the Python
+    source."""
 
     hint: str
     python: bool = False
@@ -26,7 +27,7 @@ class Local:
         return f"Local({self.name or self.hint})"
 
 
-# --- expressions ---------------------------------------------------------------------------------------------------
+# --- expressions ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -142,12 +143,13 @@ Expr: TypeAlias = (
 )
 
 
-# --- statements ----------------------------------------------------------------------------------------------------
+# --- statements -----------------------------------------------------------------------------------
 
 
 @dataclass
 class Let:
-    """`let x: T = value;`. With `infers` the type follows from the value, so that the value may stand elsewhere."""
+    """`let x: T = value;`. With `infers` the type follows from the value, so that the value may stand
+    elsewhere."""
 
     local: Local
     type: RustType
@@ -261,11 +263,12 @@ class Function:
     unsafe: bool = True
 
 
-# --- walking -------------------------------------------------------------------------------------------------------
+# --- walking --------------------------------------------------------------------------------------
 
 
 def operands(expression: Expr) -> tuple[Expr, ...]:
-    """The sub-expressions in the order in which they are evaluated; those of nested blocks are not among them."""
+    """The sub-expressions in the order in which they are evaluated; those of nested blocks are not among
+    them."""
     match expression:
         case Var() | Path() | Number():
             return ()

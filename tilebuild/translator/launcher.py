@@ -1,0 +1,196 @@
+"""The safe host function beside a typed entry: takes outputs by `&mut`, computes the grid, discharges the
+contract.
+
+A `&Tensor` argument registers shared access, while the kernel writes through some of them. So an output is
+taken by `&mut`, `partition` fails if another tensor shares its storage, and `retain` holds it for writing
+until the launch is complete. Knows neither Tile IR nor the body of the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tilebuild.translator.rust.tree import Parameter
+from tilebuild.translator.rust.types import ScalarType, TensorType
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The grid as Rust expressions of type i32 over `x.shape()[0]`, scalars and constants of these names."""
+
+    dimensions: tuple[str, ...]
+    constants: tuple[str, ...] = ()
+    helpers: frozenset[str] = frozenset()
+
+
+@dataclass
+class Launcher:
+    """What one launcher needs to know of its entry."""
+
+    module: str
+    entry: str
+    parameters: Sequence[Parameter]
+    written: Sequence[str]  # names of the parameters that the kernel writes
+    constants: Mapping[str, int]
+    grid: Grid | None
+    hints: Mapping[str, int] = field(default_factory=dict)
+
+
+#: Arithmetic of grid formulas, as Python means it.
+_HELPERS: Mapping[str, str] = {
+    "blocks": """
+/// A grid dimension; a negative count means none.
+fn blocks(count: i32) -> u32 {
+    count.max(0).unsigned_abs()
+}
+""",
+    "ceil_div": """
+/// `a / b` rounded up.
+fn ceil_div(a: i32, b: i32) -> i32 {
+    -floor_div(-a, b)
+}
+""",
+    "floor_div": """
+/// `a // b` of Python.
+fn floor_div(a: i32, b: i32) -> i32 {
+    let quotient = a / b;
+    if a % b != 0 && (a < 0) != (b < 0) {
+        quotient - 1
+    } else {
+        quotient
+    }
+}
+""",
+    "floor_mod": """
+/// `a % b` of Python.
+fn floor_mod(a: i32, b: i32) -> i32 {
+    a - b * floor_div(a, b)
+}
+""",
+}
+_NEEDS: Mapping[str, frozenset[str]] = {
+    "ceil_div": frozenset({"floor_div"}),
+    "floor_mod": frozenset({"floor_div"}),
+}
+
+
+def uses(launchers: Sequence[Launcher]) -> list[str]:
+    """The `use` lines at the top of the file."""
+    lines = ["use cutile::error::Error;"]
+    elements = {p.type.element for one in launchers for p in one.parameters if isinstance(p.type, TensorType)}
+    half = sorted(elements & {"f16", "bf16"})
+    if half:
+        lines.append(
+            f"use cutile::half::{{{', '.join(half)}}};" if len(half) > 1 else f"use cutile::half::{half[0]};"
+        )
+    lines.append("use cutile::prelude::*;")
+    if any(one.hints for one in launchers):
+        lines.append("use cutile::tile_kernel::CompileOptions;")
+    return lines
+
+
+def helpers(launchers: Sequence[Launcher]) -> list[str]:
+    """The private functions that the launchers call."""
+    names: set[str] = set()
+    for one in launchers:
+        if one.grid is not None:
+            names |= {"blocks"} | one.grid.helpers
+    for name in tuple(names):
+        names |= _NEEDS.get(name, frozenset())
+    return [_HELPERS[name] for name in sorted(names)]
+
+
+def text(one: Launcher) -> list[str]:
+    """The lines of a launcher."""
+    written = [p for p in one.parameters if p.local.name in one.written]
+    lines = [f"/// Launches [`{one.module}::{one.entry}`] and waits for it.", "///"]
+    if one.grid is None:
+        lines += ["/// `grid` is the number of blocks along each axis.", "///"]
+    lines += ["/// # Errors", "///", "/// When the launch fails.", "///", "/// # Panics", "///"]
+    lines.append(f"/// When another tensor shares the storage of {_listed(p.local.name for p in written)}.")
+    count = len(one.parameters) + (one.grid is None)
+    if count > 7:
+        lines.append('#[expect(clippy::too_many_arguments, reason = "the parameters of the Python kernel")]')
+    lines.append(f"pub fn {one.entry}({_signature(one)}) -> Result<(), Error> {{")
+    lines += [f"    {line}" for line in _body(one, written)]
+    return [*lines, "}"]
+
+
+def _listed(names: object) -> str:
+    words = [f"`{n}`" for n in names]  # type: ignore[attr-defined]
+    return " or ".join(words)
+
+
+def _signature(one: Launcher) -> str:
+    parts = []
+    for parameter in one.parameters:
+        name = parameter.local.name
+        if isinstance(parameter.type, TensorType):
+            reference = "&mut " if name in one.written else "&"
+            parts.append(f"{name}: {reference}Tensor<{parameter.type.element}>")
+        else:
+            parts.append(f"{name}: {parameter.type}")
+    if one.grid is None:
+        parts.append("grid: (u32, u32, u32)")
+    return ", ".join(parts)
+
+
+def _body(one: Launcher, written: Sequence[Parameter]) -> list[str]:
+    lines: list[str] = []
+    if one.grid is not None:
+        lines += [f"const {name}: i32 = {one.constants[name]};" for name in one.grid.constants]
+        dimensions = [f"blocks({d})" for d in one.grid.dimensions]
+        dimensions += ["1"] * (3 - len(dimensions))
+        lines.append(f"let grid = ({', '.join(dimensions)});")
+        lines += ["if grid.0 == 0 || grid.1 == 0 || grid.2 == 0 {", "    return Ok(());", "}"]
+    for parameter in written:
+        assert isinstance(parameter.type, TensorType)
+        ones = ", ".join(["1"] * len(parameter.type.shape))
+        lines.append(f"let {parameter.local.name} = {parameter.local.name}.partition([{ones}]);")
+    lines.append("with_context(move |ctx| {")
+    retained = f"{written[0].local.name}.retain(ctx)"
+    for parameter in written[1:]:
+        retained += f".and_then(|()| {parameter.local.name}.retain(ctx))"
+    lines.append(f"    let launched = {retained}.and_then(|()| {{")
+    for parameter in written:
+        assert isinstance(parameter.type, TensorType)
+        name = parameter.local.name
+        lines.append(f"        let {name}: &Tensor<{parameter.type.element}> = {name}.unpartition();")
+    lines += [
+        "        // SAFETY: what the kernel writes is borrowed mutably, its storage is unshared",
+        "        // (`partition`) and held for writing (`retain`); `ctx` is this operation's context.",
+    ]
+    arguments = ", ".join(p.local.name for p in one.parameters)
+    options = _options(one.hints)
+    lines.append(
+        f"        unsafe {{ {one.module}::{one.entry}({arguments}).grid(grid){options}.execute(ctx) }}"
+    )
+    return [*lines, "    });", "    value(launched.map(|_| ()))", "})", ".sync()??;", "Ok(())"]
+
+
+def _options(hints: Mapping[str, int]) -> str:
+    if not hints:
+        return ""
+    chained = "".join(f".{name}({value})" for name, value in sorted(hints.items()))
+    return f".compile_options(CompileOptions::default(){chained})"
+
+
+def can_launch(parameters: Sequence[Parameter], written: Sequence[str]) -> bool:
+    """Whether the stock launcher of cutile gives every fact of these parameters truly.
+
+    It lists divisors by dimension where the compiler counts run-time dimensions only, so that a constant
+    length would shift them; such an entry is launched from its compiled form alone.
+    """
+    return bool(written) and all(
+        isinstance(p.type, ScalarType)
+        or (
+            isinstance(p.type, TensorType)
+            and all(n == -1 for n in p.type.shape)
+            and p.type.element in _DTYPES
+        )
+        for p in parameters
+    )
+
+
+_DTYPES = frozenset({"f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
