@@ -105,6 +105,10 @@ class Signature:
     calling_convention: str = "cutile_python_v1"
     hints: tuple[tuple[str, Any], ...] = ()
 
+    def __hash__(self) -> int:
+        # A hint may differ by target, and then it is a mapping.
+        return hash(self.name)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "calling_convention": self.calling_convention,
