@@ -75,15 +75,22 @@ def test_digests_hold_no_path_of_this_machine(tmp_path: Path, monkeypatch: pytes
     rust._dependencies_digest.cache_clear()
 
 
-def test_the_toolkit_folder_has_a_path_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = rust._toolkit_folder.__wrapped__()
-    assert folder.is_relative_to(tmp_path)
-    assert (folder / "include" / "cuda.h").is_file()
-    assert (folder / "include" / "curand.h").is_file()
-    (folder / "include").unlink()
-    (folder / "include").symlink_to("/nonexistent")  # the environment that it pointed into is gone
-    assert (rust._toolkit_folder.__wrapped__() / "include" / "cuda.h").is_file()
+def test_build_scripts_see_the_same_paths_from_every_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEBUILD_CARGO_TARGET", str(tmp_path))
+    monkeypatch.setattr(rust, "_toolkit_folder", rust._toolkit_folder.__wrapped__)
+    environment = rust.cargo_environment()
+    toolkit = Path(environment["CUDA_TOOLKIT_PATH"])
+    for path in (toolkit, Path(environment["LIBCLANG_PATH"])):
+        assert path.is_relative_to(tmp_path)
+    assert (toolkit / "include" / "cuda.h").is_file()
+    assert (toolkit / "include" / "curand.h").is_file()
+    assert Path(environment["LIBCLANG_PATH"], "libclang.so").is_file()
+    (toolkit / "include").unlink()
+    (toolkit / "include").symlink_to("/nonexistent")  # the environment that it pointed into is gone
+    assert rust.cargo_environment() == environment
+    assert (toolkit / "include" / "cuda.h").is_file()
 
 
 # Python tools

@@ -29,6 +29,7 @@ INSTALL_C_COMPILER = "sudo apt-get install -y gcc libc6-dev"
 SOURCES = Path(__file__).resolve().parents[1] / "driver"
 DRIVER = "tilebuild-driver"
 CARGO_FILE = "cargo.json"
+_LIBCLANG = "libclang"
 #: What a download may need from the caller's environment.
 _NETWORK = (
     *("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "ALL_PROXY"),
@@ -137,7 +138,7 @@ def cargo_environment() -> dict[str, str]:
         "CARGO_TARGET_DIR": str(target_folder()),
         "RUSTC": str(toolchain().rustc),
         "CUDA_TOOLKIT_PATH": str(_toolkit_folder()),
-        "LIBCLANG_PATH": str(wheels.libclang_folder()),
+        "LIBCLANG_PATH": str(_toolkit_folder() / _LIBCLANG),
         "BINDGEN_EXTRA_CLANG_ARGS": f"-I{resource_headers()}",
     }
 
@@ -172,11 +173,19 @@ def _folder() -> Path:
 
 @cache
 def _toolkit_folder() -> Path:
-    """A folder that looks like a CUDA toolkit and has the same path for equal headers, wherever the wheels
-    lie."""
-    folder = cache_folder() / "toolkit" / wheels.headers_digest()[:16]
+    """What looks like a CUDA toolkit, with libclang beside it, at one place per target folder, wherever the
+    wheels lie.
+
+    Build scripts remember the paths they were given: the same wheels in another environment would rebuild
+    everything.
+    """
+    folder = target_folder() / "toolkit" / wheels.headers_digest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    for name, target in (("include", wheels.include_folder()), ("bin", wheels.binary_folder())):
+    for name, target in (
+        ("include", wheels.include_folder()),
+        ("bin", wheels.binary_folder()),
+        (_LIBCLANG, wheels.libclang_folder()),
+    ):
         link = folder / name
         if not link.is_symlink() or os.readlink(link) != str(target):
             fresh = folder / f"{name}.{os.getpid()}"
