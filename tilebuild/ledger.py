@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tilebuild.measurement as measurement
+from tilebuild.device_class import DeviceClass
 
 SCHEMA = 1
 FOLDER = "cache"
@@ -71,8 +71,7 @@ class Ledger:
 
     def path(self, target: str, device: Mapping[str, Any]) -> Path:
         """Where the rows of a target (`//package:name`) for a device class lie."""
-        package, _, name = target.removeprefix("//").rpartition(":")
-        return self._folder / package / name / f"{device_slug(device)}.json"
+        return self._folder / file_of(target, DeviceClass.from_json(device))
 
     def problems(self) -> Iterator[tuple[Path, str, str]]:
         """Everything that does not hold in the whole ledger: file, row, fact."""
@@ -107,7 +106,10 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Stage:
-    """What is known of one stage of one case on one device class: its row, or why there is none."""
+    """What is known of one stage of one case on one device class: its row, or why there is none.
+
+    `reason` says why the case cannot run; `doubt` why a row that was found is not believed.
+    """
 
     target: str
     case: str
@@ -116,6 +118,7 @@ class Stage:
     key: str
     row: Mapping[str, Any] | None
     reason: str = ""
+    doubt: str = ""
 
     @property
     def state(self) -> str:
@@ -135,7 +138,8 @@ def stages(planned: Mapping[str, Any], ledger: Ledger) -> list[Stage]:
             continue
         for stage, key in case["entry"]["keys"].items():
             row = ledger.find(target, device, case["name"], stage, key)
-            found.append(Stage(target, case["name"], stage, device, key, row))
+            doubt = "; ".join(measurement.problems(row)[:1]) if row is not None else ""
+            found.append(Stage(target, case["name"], stage, device, key, None if doubt else row, doubt=doubt))
     return found
 
 
@@ -150,10 +154,10 @@ def missing_entries(planned: Mapping[str, Any], ledger: Ledger) -> list[dict[str
     return entries
 
 
-def device_slug(device: Mapping[str, Any]) -> str:
-    """A file name for a device class: `nvidia-h200-cc9.0-132sm`."""
-    words = re.sub(r"[^a-z0-9]+", "-", device["name"].lower()).strip("-")
-    return f"{words}-cc{device['compute_capability']}-{device['sm_count']}sm"
+def file_of(target: str, device: DeviceClass) -> str:
+    """The ledger file of a target and a device class, inside the ledger's folder."""
+    package, _, name = target.removeprefix("//").rpartition(":")
+    return "/".join(part for part in (package, name, f"{device.slug}.json") if part)
 
 
 def render(device: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -174,7 +178,7 @@ def _document(path: Path) -> Mapping[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
             raise LedgerError(f"{path}: schema {document['schema']}, this version reads {SCHEMA}")
-        device_slug(document["device"])
+        DeviceClass.from_json(document["device"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LedgerError(f"{path}: {type(error).__name__}: {error}") from error
     result: Mapping[str, Any] = document

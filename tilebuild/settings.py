@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from tilebuild.device_class import DeviceClass
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span, did_you_mean
 
 SETTINGS_FILE = "tilebuild.toml"
@@ -39,6 +40,11 @@ def _architecture(value: str) -> str:
 
 def _size(value: str) -> str:
     parse_size(value)
+    return value
+
+
+def _device(value: str) -> str:
+    DeviceClass.parse(value)
     return value
 
 
@@ -78,6 +84,22 @@ class GateSettings(_Table):
     )
 
 
+class GpuSettings(_Table):
+    """What must have run on a GPU, and how this machine runs it."""
+
+    devices: tuple[Annotated[str, AfterValidator(_device)], ...] = Field(
+        (), description="device classes that verdicts are required for, as 'NVIDIA H200/9.0/132'"
+    )
+    runner: str = Field(
+        "", description="Python with CuPy that runs GPU work; empty: this one, where there is a GPU"
+    )
+    budget_s: float = Field(600.0, gt=0, description="seconds after which no further GPU case is begun")
+
+    @property
+    def classes(self) -> tuple[DeviceClass, ...]:
+        return tuple(map(DeviceClass.parse, self.devices))
+
+
 class Settings(_Table):
     """All settings of a workspace."""
 
@@ -90,6 +112,7 @@ class Settings(_Table):
     output: str = Field("tilebuild-out", min_length=1, description="folder of outputs, relative to the root")
     cache: CacheSettings = CacheSettings()
     gates: GateSettings = GateSettings()
+    gpu: GpuSettings = GpuSettings()
 
     def value(self, dotted: str) -> Any:
         """The value of `gates.speed`; raises KeyError for a name that is no setting."""

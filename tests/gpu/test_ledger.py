@@ -13,8 +13,9 @@ import pytest
 
 from tests.gpu.fake import DEVICE_CLASS
 from tests.gpu.planning import bundle, device, scale, vector_case
+from tilebuild.device_class import DeviceClass
 from tilebuild.gpu.runner import Results, run_plan
-from tilebuild.ledger import Ledger, LedgerError, device_slug
+from tilebuild.ledger import Ledger, LedgerError, stages
 from tilebuild.measurement import digest, problems
 
 TARGET = "//kernels:scale"
@@ -152,7 +153,20 @@ def test_a_broken_file_is_a_problem_with_a_name(ledger: Ledger, tmp_path: Path) 
         fresh.find(TARGET, DEVICE_CLASS, "f32_7", "gpu-test", "")
 
 
-def test_slugs_tell_devices_apart() -> None:
-    assert device_slug({"name": "NVIDIA H200", "compute_capability": "9.0", "sm_count": 132}) == (
-        "nvidia-h200-cc9.0-132sm"
-    )
+def test_a_row_that_does_not_hold_is_pending(ledger: Ledger, tmp_path: Path, rows: list[Row]) -> None:
+    path = ledger.path(TARGET, DEVICE_CLASS)
+    path.write_text(path.read_text().replace('"guard_bytes": 0', '"guard_bytes": 1', 1))
+    keys = [{"name": row["case"], "entry": {"keys": {row["stage"]: row["key"]}}} for row in rows]
+    planned = {"target": TARGET, "device": DEVICE_CLASS, "cases": keys}
+    found = stages(planned, Ledger(tmp_path / "cache"))
+    assert [s.state for s in found].count("pending") == 1
+    assert "digest does not match" in next(s.doubt for s in found if s.state == "pending")
+
+
+def test_device_classes_are_read_and_named() -> None:
+    found = DeviceClass.parse("NVIDIA H200/9.0/132")
+    assert found.slug == "nvidia-h200-cc9.0-132sm"
+    assert found.runs("sm_90a")
+    assert not found.runs("sm_100")
+    with pytest.raises(ValueError, match="is not a device class"):
+        DeviceClass.parse("H200")

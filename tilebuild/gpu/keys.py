@@ -1,8 +1,9 @@
 """What a GPU verdict depends on, as one digest. Knows no cache and no ledger.
 
-The key of a case holds both canonical cubins of each step, the case, its grids, the reference by its syntax
-tree, the tolerance, the protocol's version and the required device class: all known on a machine without a
-GPU. Driver, library versions and clocks are recorded in the row and are no part of the key.
+The key of a case holds the machine code of both sides of each step with the layout of its arguments, the
+case, its grids, the reference by its syntax tree, the tolerance, the protocol's version and the required
+device class: all known on a machine without a GPU. Driver, library versions and clocks are recorded in the
+row and are no part of the key.
 """
 
 from __future__ import annotations
@@ -18,11 +19,19 @@ from tilebuild.measurement import PROTOCOLS
 
 
 def case_key(
-    stage: str, entry: Mapping[str, Any], sources: Mapping[str, str], device_class: Mapping[str, Any]
+    stage: str,
+    entry: Mapping[str, Any],
+    sources: Mapping[str, str],
+    device_class: Mapping[str, Any],
+    code: Mapping[str, str] | None = None,
 ) -> str:
-    """The key of a case for one stage. `entry` is the case's entry of a plan, without keys; its cubins are
-    named by their digests. `sources` holds `source_digest` of the reference and of the input maker, where
-    there are any."""
+    """The key of a case for one stage. `entry` is the case's entry of a plan, without keys.
+
+    `code` holds, by the name of a cubin, a digest of what of it the device executes; a cubin that it lacks
+    counts whole, by its name. So an entry's symbol and notes of an assembler leave keys alone. `sources`
+    holds `source_digest` of the reference and of the input maker, where there are any.
+    """
+    known = code or {}
     case = {name: value for name, value in entry["case"].items() if name != "benchmark"}
     content: dict[str, Any] = {
         "stage": stage,
@@ -31,7 +40,7 @@ def case_key(
         "case": case | {"steps": [_without(step, "benchmark") for step in case["steps"]]},
         "steps": [
             {"grid": step["grid"]}
-            | {side: [step[side]["cubin"], step[side]["symbol"], step[side]["slots"]] for side in SIDES}
+            | {side: [_code_of(step[side]["cubin"], known), step[side]["slots"]] for side in SIDES}
             for step in entry["steps"]
         ],
         "inputs": sources.get("inputs"),
@@ -50,6 +59,10 @@ def source_digest(source: str) -> str:
     Python.
     """
     return sha256(repr(_plain(ast.parse(source))).encode()).hexdigest()
+
+
+def _code_of(cubin: str, known: Mapping[str, str]) -> str:
+    return known.get(cubin, cubin)
 
 
 def _plain(node: object) -> object:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tilebuild.gpu.keys import case_key, source_digest
 from tilebuild.gpu.plan import BENCHMARK, TEST
 from tilebuild.port import Choice
 from tilebuild.signature import DTYPES
+from tilebuild.tileir.cubin import NotACubin, machine_code
 
 SCHEMA = 1
 _SHORT_NAMES = {name: short for short, (name, _) in DTYPES.items()}
@@ -76,9 +78,28 @@ def _planned(request: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, A
         if source is not None
     }
     stages = (TEST, BENCHMARK) if case.benchmark else (TEST,)
-    entry["keys"] = {stage: case_key(stage, entry, digests, request["device"]) for stage in stages}
+    code = {name: found for name, content in named.items() if (found := _code_digest(name, content))}
+    entry["keys"] = {stage: case_key(stage, entry, digests, request["device"], code) for stage in stages}
     sizes = {name: len(content) for name, content in named.items()}
     return {"name": case.name, "entry": entry, "reason": "", "sizes": sizes}
+
+
+def _code_digest(name: str, content: bytes) -> str:
+    """A digest of the machine code in a cubin: of all that a device sees of it but its entry's name.
+
+    Parameters are no part of it, the arguments of a case give their layout; nor is the host program, which the
+    runner does not use. Empty for another file, and for a cubin that cannot be read, which counts whole.
+    """
+    try:
+        parts = machine_code(content) if name.endswith(".cubin") else {}
+    except NotACubin:
+        return ""
+    listed = [
+        [part, sha256(data).hexdigest()]
+        for part, data in sorted(parts.items())
+        if not part.startswith("host ")
+    ]
+    return sha256(json.dumps(listed).encode()).hexdigest() if listed else ""
 
 
 def _unfit(item: Mapping[str, Any]) -> str:
