@@ -37,6 +37,7 @@ from tilebuild.translator.rust.tree import (
     Function,
     Let,
     Local,
+    Macro,
     Member,
     Method,
     Number,
@@ -86,7 +87,15 @@ def print_function(program: Program, rung: Rung, name: str) -> Printed:
     nest(body)
     prune(body)
     _mark_unread(parameters.rust, body)
-    function = Function(name, parameters.rust, body, attributes=_attributes(rung))
+    asserts = any(isinstance(s, Macro) for s in walk(body))
+    function = Function(
+        name,
+        parameters.rust,
+        body,
+        attributes=_attributes(rung),
+        # To rustc an assertion of cutile never returns.
+        allows=("unreachable_code", "unused_variables") if asserts else (),
+    )
     if rung.mutable:
         _check_safe(function, e)
     allocate(function, {name, *e.helpers.names()})

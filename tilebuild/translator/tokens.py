@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilebuild.tileir.tree import Operation, TokenType, Value
+from tilebuild.tileir.tree import Operation, PartitionViewType, TokenType, Value
 from tilebuild.translator.lift import Array, Lifted
 from tilebuild.translator.program import uses
 
@@ -28,17 +28,20 @@ def implicit_arrays(lifted: Lifted) -> set[Array]:
             continue
         waits = any(t not in roots for t in operation.group("token"))
         awaited = any(r in read for r in operation.results)
-        if operation.name not in _ACCESSES or waits or awaited or _is_special_store(operation):
+        if operation.name not in _ACCESSES or waits or awaited or _is_special_store(lifted, operation):
             explicit.add(array)
     chained = {a for a in explicit if _is_store_chain(lifted, a, roots)}
     return {a for a in lifted.arrays if not a.by_pointer} - (explicit - chained)
 
 
-def _is_special_store(operation: Operation) -> bool:
-    """A store that a mutable view does not offer: with an order, hints, promised bounds."""
+def _is_special_store(lifted: Lifted, operation: Operation) -> bool:
+    """A store that a mutable view does not offer: permuted or strided, with an order, hints, promised bounds."""
     attributes = operation.attributes
     if operation.name != "store_view_tko":
         return False
+    view = lifted.program.entry.types[operation.group("view")[0]]
+    if not isinstance(view, PartitionViewType) or view.dim_map != tuple(range(len(view.tile))):
+        return True
     hints = attributes.get("optimization_hints")
     return (
         attributes["memory_ordering"] != "weak"
@@ -109,7 +112,7 @@ def _is_store_chain(lifted: Lifted, array: Array, roots: set[Value]) -> bool:
     entry = lifted.program.entry
     stores = [o for o in entry.walk() if any(lifted.behind.get(v) is array for v in o.group("view"))]
     straight = {id(o) for o in entry.body.operations}
-    plain = all(o.name == "store_view_tko" and not _is_special_store(o) for o in stores)
+    plain = all(o.name == "store_view_tko" and not _is_special_store(lifted, o) for o in stores)
     if array.loaded or not plain or any(id(o) not in straight for o in stores):
         return False
     if len({entry.types[o.group("view")[0]] for o in stores}) != 1:

@@ -106,7 +106,7 @@ def _loop_results(
             found.append((None, e.value(sources.pop())))
         else:
             local = e.local(result, "result")
-            e.emit(Let(local, e.rust_type(result), zero(e, result), mutable=True))
+            e.emit(Let(local, e.rust_type(result), zero(e, result), mutable=True, unread=True))
             found.append((local, Var(local)))
     return found
 
@@ -208,16 +208,25 @@ def _value(e: Emitter, op: ir.Operation, condition: Expr, result: ir.Value) -> N
 
 def _values(e: Emitter, op: ir.Operation, condition: Expr, results: list[ir.Value]) -> None:
     """Variables that both branches assign."""
+    kept: set[ir.Value] = set()
     locals_ = [e.local(r, "chosen") for r in results]
+    otherwise = dict(zip(op.results, op.regions[1].operations[-1].operands, strict=True))
     for result, local in zip(results, locals_, strict=True):
-        e.emit(Let(local, e.rust_type(result), zero(e, result), mutable=True))
+        known = otherwise[result]
+        # A value from before the branch is what the variable keeps; else it needs one that nobody reads.
+        initial = e.value(known) if e.is_bound(known) else zero(e, result)
+        e.emit(Let(local, e.rust_type(result), initial, mutable=True, unread=not e.is_bound(known)))
+        if e.is_bound(known):
+            kept.add(result)
     blocks: list[Block] = []
     for region in op.regions:
         with e.inside() as block:
             for operation in region.operations[:-1]:
                 e.operation(operation)
             yielded = dict(zip(op.results, region.operations[-1].operands, strict=True))
-            _assign(e, locals_, [yielded[r] for r in results])
+            last = region is op.regions[1]
+            targets = [None if last and r in kept else x for r, x in zip(results, locals_, strict=True)]
+            _assign(e, targets, [yielded[r] for r in results])
         blocks.append(block)
     e.emit(If(condition, blocks[0], blocks[1]))
     for result, local in zip(results, locals_, strict=True):

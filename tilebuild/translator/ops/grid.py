@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tilebuild.tileir import tree as ir
 from tilebuild.translator.emitter import Attributes, Emitter, Row
 from tilebuild.translator.ops.pointers import let_token, some_token
-from tilebuild.translator.ops.spelling import as_tile, declare, marker
+from tilebuild.translator.ops.spelling import as_tile, declare, marker, sign_of, with_sign
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rust.tree import Call, Expr, LetTuple, Macro, Member, Path, Unsafe, Var
 from tilebuild.translator.rust.types import ScalarType, TupleType
@@ -51,7 +51,10 @@ def mmaf(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 def mmai(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     signs = tuple(Path(marker("signedness", attributes.word(f"signedness_{s}"))) for s in ("lhs", "rhs"))
-    e.let(op.results[0], Call("mmai", (*(e.value(v) for v in op.operands), *signs)), "acc", infers=True)
+    lhs, rhs, acc = op.operands
+    # Both factors have one Rust type; their signs are told apart by the markers.
+    factors = (e.value(lhs), with_sign(e, rhs, sign_of(e.element(lhs)))[0])
+    e.let(op.results[0], Call("mmai", (*factors, e.value(acc), *signs)), "acc", infers=True)
 
 
 def mmaf_scaled(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:

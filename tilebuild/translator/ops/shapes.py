@@ -82,7 +82,8 @@ def _shim_argument(element: str, value: bool | int | float, bits: int | None) ->
         return "i32", Number(str(int(value)), "i32")
     if element.startswith("u") and isinstance(value, int):
         width = int(element[1:])
-        signed = value - (1 << width) if value >> (width - 1) else value
+        positive = value % (1 << width)
+        signed = positive - (1 << width) if positive >> (width - 1) else positive
         argument = "i64" if width == 64 else "i32"
         return argument, Number(str(signed), argument)
     if element.startswith("i") and isinstance(value, int):

@@ -142,8 +142,6 @@ def _reference(e: Emitter, tensor: ir.Value) -> Expr:
 
 def _mutable_view(e: Emitter, op: ir.Operation, view: ir.PartitionViewType) -> Expr:
     tensor = op.operands[0]
-    if view.dim_map != tuple(range(len(view.tile))):
-        raise Refusal("a store through a permuted view has no safe Rust form")
     key = (e.value(tensor), view.tile, "mut")
     known = e.known_view(key)
     if known is not None:
@@ -269,7 +267,7 @@ def load_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     (view,) = op.group("view")
     tile, token = op.results
     array = e.lifted.behind.get(view)
-    if array in e.implicit and access.plain:
+    if array in e.implicit and access.plain and isinstance(e.type(view), ir.PartitionViewType):
         name, generic = (
             ("load", "") if access.latency is None else ("load_pipelined", f"::<{access.latency}>")
         )

@@ -155,6 +155,8 @@ def function(f: Function, indent: str = _INDENT) -> Text:
         text.add(f"{indent}///")
         for line in f.safety:
             text.add(f"{indent}/// {line}".rstrip())
+    if f.allows:
+        text.add(f"{indent}#[allow({', '.join(f.allows)})]")
     text.add(f"{indent}#[cutile::entry({', '.join(f.attributes)})]")
     parameters = ", ".join(f"{p.local.name}: {p.type}" for p in f.parameters)
     keyword = "pub unsafe fn" if f.unsafe else "pub fn"
@@ -180,6 +182,8 @@ def _statement(s: Statement, indent: str) -> Text:
         case Let(value=IfValue() as value):
             text.extend(_if_value(f"{indent}let {_pattern(s)} = ", value, indent, at))
         case Let():
+            if s.unread:
+                text.add(f"{indent}#[allow(unused_assignments)]", at)
             text.add(f"{indent}let {_pattern(s)} = {expression(s.value, bare=True)};", at)
         case LetTuple():
             names = ", ".join(local.name if local else "_" for local in s.locals)

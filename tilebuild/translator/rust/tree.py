@@ -156,6 +156,7 @@ class Let:
     value: Expr
     mutable: bool = False
     infers: bool = False
+    unread: bool = False  # the value is there because cutile wants one; it is assigned before it is read
     location: Location | None = None
 
 
@@ -259,6 +260,7 @@ class Function:
     body: Block
     attributes: tuple[str, ...] = ()
     docs: tuple[str, ...] = ()
+    allows: tuple[str, ...] = ()
     safety: tuple[str, ...] = ()
     unsafe: bool = True
 
