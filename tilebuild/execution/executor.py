@@ -8,6 +8,7 @@ cut-off needs no code here.
 
 from __future__ import annotations
 
+import os
 import selectors
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -32,7 +33,7 @@ from tilebuild.execution.folder import (
 )
 from tilebuild.execution.history import History
 from tilebuild.execution.inputs import FileDigests
-from tilebuild.execution.interrupts import Interrupts
+from tilebuild.execution.interrupts import Cancellation, Interrupts
 from tilebuild.execution.process import Command, Runner, Running
 from tilebuild.execution.publish import Publisher
 from tilebuild.execution.schedule import Schedule, State
@@ -94,9 +95,14 @@ class Executor:
     options: Options = field(default_factory=Options)
     observe: Callable[[Event], None] = lambda event: None
 
-    def execute(self, actions: Sequence[Action], published: Collection[Artifact] = ()) -> Execution:
+    def execute(
+        self,
+        actions: Sequence[Action],
+        published: Collection[Artifact] = (),
+        cancellation: Cancellation | None = None,
+    ) -> Execution:
         """Makes the outputs of all `actions`; those in `published` also appear in the output folder."""
-        with Interrupts() as interrupts:
+        with Interrupts(cancellation) as interrupts:
             return _Run(self, actions, frozenset(published), interrupts).run()
 
 
@@ -185,6 +191,8 @@ class _Run:
                 placed.append(PlacedInput(Input(name, made.digest, made.executable, artifact.path)))
             elif artifact.source:
                 path = self._x.source_path(artifact)
+                if name in action.optional and not os.path.exists(path):
+                    continue
                 found = self._x.digests.digest(path)
                 placed.append(PlacedInput(Input(name, found.digest, found.executable, artifact.path), path))
         return placed
