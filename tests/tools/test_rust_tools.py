@@ -203,3 +203,13 @@ def test_the_check_is_the_same_each_time(rust: Rust) -> None:
     broken = PORT.replace("x + x", "x + y")
     assert rust.check(broken) == rust.check(broken)
     assert rust.check(PORT) == {"ok": True}
+
+
+def test_a_deleted_driver_is_built_again(rust: Rust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = json.loads(Path(toolchain.tool("cargo").path).read_text())
+    described["driver"] = str(tmp_path / "tilebuild-driver")
+    (tmp_path / "cargo-1.json").write_text(json.dumps(described))
+    monkeypatch.setenv("TILEBUILD_TOOL_DRIVER", described["driver"])
+    assert read(rust.ir(PORT), "status.json") == {"ok": True}
+    assert Path(described["driver"]).is_file()
+    assert list(tmp_path.glob("tilebuild-driver*")) == [Path(described["driver"])]

@@ -28,7 +28,6 @@ INSTALL_COMPONENTS = "rustup component add clippy rustfmt"
 INSTALL_C_COMPILER = "sudo apt-get install -y gcc libc6-dev"
 SOURCES = Path(__file__).resolve().parents[1] / "driver"
 DRIVER = "tilebuild-driver"
-CARGO_FILE = "cargo.json"
 _LIBCLANG = "libclang"
 #: What a download may need from the caller's environment.
 _NETWORK = (
@@ -56,7 +55,7 @@ def driver() -> Tool:
 
 def cargo() -> Tool:
     """The path is a JSON file: programs, environment and target folder, see `tilebuild/tools/cargo.py`."""
-    return Tool("cargo", _dependencies_digest(), path=str(_folder() / CARGO_FILE))
+    return Tool("cargo", _dependencies_digest(), path=str(_cargo_file()))
 
 
 def rustfmt() -> Tool:
@@ -147,9 +146,16 @@ def lock_file() -> Path:
     return SOURCES / "Cargo.lock"
 
 
-@cache
 def _folder() -> Path:
-    """The driver's folder in the user's cache, with the file that says how to run cargo."""
+    """The driver's folder in the user's cache."""
+    _cargo_file()
+    return cache_folder() / "driver" / _digest()[:16]
+
+
+@cache
+def _cargo_file() -> Path:
+    """The file that says how to run cargo, beside the driver; one per way, so that two target folders do not
+    meet."""
     found = toolchain()
     folder = cache_folder() / "driver" / _digest()[:16]
     description = {
@@ -164,11 +170,11 @@ def _folder() -> Path:
         "network": {name: os.environ[name] for name in _NETWORK if name in os.environ},
     }
     text = json.dumps(description, indent=2).encode()
-    file = folder / CARGO_FILE
-    if not file.is_file() or file.read_bytes() != text:
+    file = folder / f"cargo-{sha256(text).hexdigest()[:8]}.json"
+    if not file.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(file, text)
-    return folder
+    return file
 
 
 @cache

@@ -81,7 +81,8 @@ def _driver() -> Path:
     path = Path(protocol.tool_path("driver"))
     if path.is_file():
         return path
-    return build_driver.ensure(Cargo.read(path.parent / "cargo.json"))
+    ways = sorted(path.parent.glob("cargo-*.json"), key=lambda file: file.stat().st_mtime)
+    return build_driver.ensure(Cargo.read(ways[-1] if ways else path.with_name("cargo.json")))
 
 
 def _crash(status: int, errors: str) -> Diagnostic:
