@@ -29,7 +29,6 @@ from tilebuild.signature import Constant, Parameter, ScalarParameter, array_para
 from tilebuild.signature import ListParameter as List
 from tilebuild.tools import python_ir, translate
 
-ARCHITECTURE = "sm_90"
 FOLDER = Path(__file__).parent / "cases"
 
 
@@ -42,6 +41,12 @@ class Case:
     launch: str
     expected: dict[str, str] = field(default_factory=dict)  # by section head: "rust typed", "refused safe"
     evidence: str = ""
+
+    @property
+    def architecture(self) -> str:
+        """`target sm_100` among the lines of the launch, else sm_90."""
+        found = [line.split()[1] for line in self.launch.splitlines() if line.startswith("target ")]
+        return found[0] if found else "sm_90"
 
     @property
     def rungs(self) -> list[str]:
@@ -77,6 +82,8 @@ def parameters(launch: str) -> list[Parameter]:
     found: list[Parameter] = []
     for line in launch.splitlines():
         kind, *words = line.split()
+        if kind == "target":
+            continue
         if kind == "const":
             found.append(Constant(json.loads(words[0])))
         elif kind == "scalar":
@@ -101,13 +108,13 @@ def _array(kind: str, words: list[str]) -> Parameter:
 
 def python_side(case: Case, folder: Path) -> dict[str, object]:
     """Runs the front end in `folder`, which is the current one; returns its status."""
-    side = folder / "s" / ARCHITECTURE
+    side = folder / "s" / case.architecture
     side.mkdir(parents=True)
     (folder / "kernel.py").write_text(case.source)
     declared = signature(parameters(case.launch))
     (folder / "s" / "signature.json").write_text(json.dumps(declared.to_json()))
     arguments = ["--source", "kernel.py", "--kernel", case.kernel, "--signature", "s/signature.json"]
-    python_ir.main([*arguments, "--arch", ARCHITECTURE, "--out-dir", str(side)])
+    python_ir.main([*arguments, "--arch", case.architecture, "--out-dir", str(side)])
     status = json.loads((side / "status.json").read_text())
     assert isinstance(status, dict)
     return status

@@ -95,6 +95,7 @@ class Lifted:
     root: dict[Value, Value] = field(default_factory=dict)
     facts: dict[Value, Facts] = field(default_factory=dict)
     views: dict[Value, Array] = field(default_factory=dict)
+    constants: dict[Value, int] = field(default_factory=dict)  # numbers, also behind assumptions
     behind: dict[Value, Array] = field(default_factory=dict)  # the array behind any view, tile views included
 
 
@@ -143,7 +144,11 @@ def _slots(lifted: Lifted, parameter: Parameter, values: list[Value]) -> list[Or
 
 
 def _follow(lifted: Lifted, operation: Operation) -> None:
-    if operation.name == "assume" and operation.operands[0] in lifted.root:
+    if operation.name == "constant" and isinstance(operation.attributes["value"], int):
+        lifted.constants[operation.results[0]] = operation.attributes["value"]
+    elif operation.name == "assume" and operation.operands[0] in lifted.constants:
+        lifted.constants[operation.results[0]] = lifted.constants[operation.operands[0]]
+    elif operation.name == "assume" and operation.operands[0] in lifted.root:
         root = lifted.root[operation.operands[0]]
         if _record(lifted.facts[root], operation):
             lifted.root[operation.results[0]] = root
@@ -186,6 +191,12 @@ def _view(lifted: Lifted, operation: Operation) -> None:
         lifted.views[operation.results[0]] = array
 
 
+def _is_constant_stride(lifted: Lifted, array: Array, axis: int, value: Value) -> bool:
+    """An axis of length 1 has a constant stride, which Python's view takes as a run-time value all the same."""
+    fixed = array.parameter.strides[axis] if array.parameter.strides else None
+    return fixed is not None and lifted.constants.get(value) == fixed
+
+
 def _are(
     lifted: Lifted,
     array: Array,
@@ -195,7 +206,9 @@ def _are(
 ) -> bool:
     dynamic = [axis for axis, extent in enumerate(extents) if extent is None]
     return len(extents) == array.rank and all(
-        lifted.origin.get(value) == kind(array, axis) for axis, value in zip(dynamic, operands, strict=True)
+        lifted.origin.get(value) == kind(array, axis)
+        or (kind is Stride and _is_constant_stride(lifted, array, axis, value))
+        for axis, value in zip(dynamic, operands, strict=True)
     )
 
 

@@ -44,7 +44,29 @@ def raise_idioms(body: Block) -> None:
     for statement in walk(body):
         for inner in blocks(statement):
             _update_in_place(inner, body)
+    _reuse(body)
     _whiles(body)
+
+
+# --- one variable for two loops ------------------------------------------------------------------------------------
+
+
+def _reuse(block: Block) -> None:
+    """`let mut b = a;` behind the last use of the mutable `a`: `a` goes on under its own name."""
+    for statement in list(block):
+        for inner in blocks(statement):
+            _reuse(inner)
+        if not (isinstance(statement, Let) and statement.mutable and isinstance(statement.value, Var)):
+            continue
+        place = next(i for i, s in enumerate(block) if s is statement)
+        source = statement.value.local
+        own = any(isinstance(s, Let) and s.mutable and s.local is source for s in block[:place])
+        if own and not any(_mentions(s, source) for s in block[place + 1 :]):
+            del block[place]
+            _rename(block[place:], statement.local, source)
+            for later in walk(block[place:]):
+                if isinstance(later, Assign) and later.local is statement.local:
+                    later.local = source
 
 
 # --- carried variables ----------------------------------------------------------------------------
