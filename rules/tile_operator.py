@@ -1,4 +1,5 @@
-"""Declares the actions behind one operator: port, proof and CPU test of its kernels. Knows no compiler.
+"""Declares the actions behind one operator: port, proof, tests and benchmarks of its kernels. Knows no
+compiler.
 
 For each kernel that a case launches, the ladder of rungs is laid out whole; the actions of a rung are guarded
 by the file `next` of the rung before, so that a rung is tried only when the better one was found wanting:
@@ -6,6 +7,7 @@ by the file `next` of the rung before, so that a rung is tried only when the bet
     PythonIr ─► Assemble ─────────────────┐
         └─► Translate ─► RustIr ─► Assemble ─► Compare ─► Judge ─► (next rung)
                  └─► CargoCheck ─────────────────────────┘  └─► Choose ─► PublishPort ─► CpuTest ─► Summarize
+                                                                            └─► GpuPlan, ledger ─────┘
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tilebuild.action import Artifact
 from tilebuild.case import Case, CaseError, read_case
-from tilebuild.providers import Compiled, Library, Port, PortedInstance, PortedKernel
+from tilebuild.device_class import DeviceClass
+from tilebuild.ledger import FOLDER, file_of
+from tilebuild.providers import Compiled, GpuPlan, Library, Port, PortedInstance, PortedKernel
 from tilebuild.rule import DataFile, Derived, Label, Providers, RuleContext, SourceFile, rule
 from tilebuild.signature import Signature
 from tilebuild.translator.rungs import RUNGS
@@ -82,13 +86,33 @@ class PythonSide:
 def _cpu_test(ctx: RuleContext[Attributes]) -> Providers:
     """`:name.cpu_test`: the operator's cases on the CPU."""
     assert ctx.parent is not None
-    port: Port = ctx.parent["Port"]
-    verdict = _summarize(ctx, "verdict.json", str(ctx.label), port, ctx.parent["CpuTests"])
+    verdict = _summarize(ctx, "verdict.json", ctx.parent["Port"], tests=ctx.parent["CpuTests"])
     return Providers(files=[verdict], Verdict=verdict)
 
 
+def _gpu_test(ctx: RuleContext[Attributes]) -> Providers:
+    """`:name.gpu_test`: what is recorded of the operator's cases on the required devices."""
+    assert ctx.parent is not None
+    plans: Sequence[GpuPlan] = ctx.parent["GpuPlans"]
+    verdict = _summarize(ctx, "verdict.json", ctx.parent["Port"], plans=plans, gpu=("test",))
+    return Providers(files=[verdict], Verdict=verdict, GpuPlans=plans)
+
+
+def _benchmark(ctx: RuleContext[Attributes]) -> Providers:
+    """`:name.benchmark`: the speed gate; by identity where that decides it, unless figures are asked for."""
+    assert ctx.parent is not None
+    port, plans = ctx.parent["Port"], ctx.parent["GpuPlans"]
+    verdict = _summarize(ctx, "verdict.json", port, plans=plans, gpu=("speed",))
+    measured = _summarize(ctx, "verify/bench/verdict.json", port, plans=plans, gpu=("measured-speed",))
+    return Providers(files=[verdict], Verdict=verdict, GpuPlans=plans, Levels={"bench": [measured]})
+
+
 def _derived(label: Label, attributes: Attributes) -> Sequence[Derived]:
-    return [Derived("cpu_test", kind="tile_cpu_test", function=_cpu_test, test=True)]
+    return [
+        Derived("cpu_test", kind="tile_cpu_test", function=_cpu_test, test=True),
+        Derived("gpu_test", kind="tile_gpu_test", function=_gpu_test, test=True, tags=("gpu",)),
+        Derived("benchmark", kind="tile_benchmark", function=_benchmark, test=True, tags=("gpu",)),
+    ]
 
 
 @rule(attributes=Attributes, derived=_derived)
@@ -110,14 +134,24 @@ def tile_operator(ctx: RuleContext[Attributes]) -> Providers:
     port = Port(str(ctx.label), cases, kernels)
     tests = _cpu_tests(ctx, port)
     published = [file for kernel in kernels for file in kernel.published]
-    compared = _summarize(ctx, "compared.json", str(ctx.label), port, [])
-    verdict = _summarize(ctx, "verdict.json", str(ctx.label), port, tests)
+    plans = tuple(_gpu_plans(ctx, port))
+    levels: dict[str, list[Artifact]] = {"none": published}
+    for level, summed, gpu in (
+        ("compare", (), ()),
+        ("cpu", tests, ()),
+        ("gpu", tests, ("test", "speed")),
+        ("bench", tests, ("test", "measured-speed")),
+    ):
+        name = "verdict.json" if level == "gpu" else f"verify/{level}/verdict.json"
+        verdict = _summarize(ctx, name, port, tests=summed, plans=plans, gpu=gpu)
+        levels[level] = [*published, verdict]
     return Providers(
-        files=[*published, verdict],
+        files=levels["gpu"],
         Port=port,
         CpuTests=tests,
-        Verdict=verdict,
-        Levels={"none": published, "compare": [*published, compared]},
+        GpuPlans=plans,
+        Verdict=levels["gpu"][-1],
+        Levels=levels,
     )
 
 
@@ -604,23 +638,96 @@ def _cpu_test_of(ctx: RuleContext[Attributes], case: Case, kernels: Mapping[str,
     return result
 
 
+def _gpu_plans(ctx: RuleContext[Attributes], port: Port) -> Iterator[GpuPlan]:
+    """One per required device class that the operator is built for; planning needs no GPU."""
+    for device in ctx.settings.gpu.classes:
+        architecture = next((name for name in ctx.architectures if device.runs(name)), None)
+        if architecture is not None:
+            yield _gpu_plan(ctx, port, device, architecture)
+
+
+def _gpu_plan(ctx: RuleContext[Attributes], port: Port, device: DeviceClass, architecture: str) -> GpuPlan:
+    inputs: dict[str, Artifact] = {}
+    cases = [_gpu_case(case, port, architecture, inputs) for case in port.cases]
+    cubins = tuple(artifact for local, artifact in inputs.items() if local.endswith(".cubin"))
+    sources = {
+        role: None if label is None else ctx.file(label)
+        for role, label in (("reference", ctx.attr.reference), ("inputs", ctx.attr.inputs))
+    }
+    request = {
+        "schema": 1,
+        "target": port.target,
+        "operator": ctx.label.name,
+        "device": device.to_json(),
+        "bounds": ctx.attr.tolerance,
+        "grids": ctx.attr.grids,
+        "cases": cases,
+        **{role: None if file is None else file.path for role, file in sources.items()},
+    }
+    files = tuple(dict.fromkeys(file for file in sources.values() if file is not None))
+    plan = ctx.declare_output(f"gpu/{device.slug}.json")
+    ctx.action(
+        "GpuPlan",
+        argv=[ctx.tool("gpu_plan"), "--request", "request.json", "--out", "gpu_plan.json"],
+        inputs=[*inputs.items(), *files],
+        inline={"request.json": json.dumps(request, sort_keys=True).encode()},
+        outputs=[("gpu_plan.json", plan)],
+        detail=device.slug,
+    )
+    ledger = Artifact(f"{FOLDER}/{file_of(port.target, device)}")
+    return GpuPlan(device, plan, ledger, cubins, files)
+
+
+def _gpu_case(case: Case, port: Port, architecture: str, inputs: dict[str, Artifact]) -> dict[str, Any]:
+    """A case of a request; the files that it names are added to `inputs`."""
+    kernels = {kernel.kernel: kernel for kernel in port.kernels}
+    steps = []
+    for step in case.steps:
+        kernel = kernels[step.kernel]
+        instance = kernel.instance(case.signature(step), architecture)
+        local = f"{step.kernel}/{instance.signature.name}"
+        files = {
+            "python": (f"{local}/python.cubin", instance.python.cubin),
+            "rust": (f"{local}/rust.cubin", instance.rust.cubin),
+            "interface": (f"{local}/interface.json", instance.interface),
+            "choice": (f"{step.kernel}/choice.json", kernel.choice),
+        }
+        inputs |= dict(files.values())
+        names = {role: name for role, (name, _) in files.items()}
+        steps.append(names | {"instance": f"{instance.signature.name}/{architecture}"})
+    return {"case": case.to_json(), "steps": steps}
+
+
 def _summarize(
-    ctx: RuleContext[Attributes], name: str, target: str, port: Port, tests: Sequence[tuple[str, Artifact]]
+    ctx: RuleContext[Attributes],
+    name: str,
+    port: Port,
+    *,
+    tests: Sequence[tuple[str, Artifact]] = (),
+    plans: Sequence[GpuPlan] = (),
+    gpu: Sequence[str] = (),
 ) -> Artifact:
+    """Declares a verdict file. `gpu` names the gates that follow from the plans and the ledger."""
     verdict = ctx.declare_output(name)
-    kernels = [kernel.kernel for kernel in port.kernels]
+    used = plans if gpu else ()
+    ledgers = [(plan.ledger.path, plan.ledger) for plan in used]
     ctx.action(
         "Summarize",
         argv=[
             ctx.tool("summarize"),
-            *("--target", target, "--gates", "gates.json"),
+            *("--target", str(ctx.label), "--gates", "gates.json"),
             *(word for local, _ in tests for word in ("--cpu-test", f"cpu_test/{local}")),
-            *kernels,
+            *(word for gate in gpu for word in ("--gpu", gate)),
+            *(word for plan in used for word in ("--gpu-plan", f"gpu/{plan.device.slug}.json")),
+            *("--", *(kernel.kernel for kernel in port.kernels)),
         ],
         inputs=[
             *((f"{kernel.kernel}/choice.json", kernel.choice) for kernel in port.kernels),
             *((f"cpu_test/{local}", artifact) for local, artifact in tests),
+            *((f"gpu/{plan.device.slug}.json", plan.plan) for plan in used),
+            *ledgers,
         ],
+        optional=[local for local, _ in ledgers],
         inline={"gates.json": ctx.attr.gates.model_dump_json().encode()},
         outputs=[("verdict.json", verdict)],
         detail=ctx.label.name,

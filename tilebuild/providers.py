@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tilebuild.action import Artifact
 from tilebuild.case import Case
+from tilebuild.device_class import DeviceClass
 from tilebuild.signature import Signature
 
 
@@ -71,3 +72,17 @@ class Port:
     def cubins(self) -> tuple[Artifact, ...]:
         """The cubins of the Rust side, for every kernel, signature and architecture."""
         return tuple(i.rust.cubin for kernel in self.kernels for i in kernel.instances)
+
+
+@dataclass(frozen=True)
+class GpuPlan:
+    """What an operator's cases are to a device class: what must run there, and what was recorded of it.
+
+    `ledger` may not exist. `sources` are the user's files that run beside the kernels.
+    """
+
+    device: DeviceClass
+    plan: Artifact
+    ledger: Artifact
+    cubins: tuple[Artifact, ...]
+    sources: tuple[Artifact, ...]

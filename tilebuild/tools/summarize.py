@@ -1,8 +1,10 @@
 """Says what an operator is worth: its ports, its tests, its gates. Knows nothing of how it was found out.
 
-    summarize --target LABEL --gates GATES.json KERNEL... [--cpu-test FILE...]
+    summarize --target LABEL --gates GATES.json [--cpu-test FILE]... [--gpu GATE]... [--gpu-plan FILE]...
+        -- KERNEL...
 
-Reads `<kernel>/choice.json` and the files of the tests that were asked for. Writes `verdict.json`.
+Reads `<kernel>/choice.json`, the files of the tests that were asked for, and for gates of a GPU the ledger in
+`cache/`. Writes `verdict.json`.
 """
 
 from __future__ import annotations
@@ -13,7 +15,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
+from tilebuild.ledger import FOLDER, Ledger, LedgerError
 from tilebuild.port import Choice
+from tilebuild.tools import gpu_gates
+from tilebuild.tools.gpu_gates import Planned
 from tilebuild.verdict import evidence_rank
 
 
@@ -22,14 +28,51 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--target", required=True)
     parser.add_argument("--gates", required=True)
     parser.add_argument("--cpu-test", action="append", default=[])
+    parser.add_argument("--gpu", action="append", default=[], choices=gpu_gates.GATES)
+    parser.add_argument("--gpu-plan", action="append", default=[])
     parser.add_argument("kernel", nargs="+")
     arguments = parser.parse_args(argv)
 
     choices = [Choice.from_json(json.loads(Path(k, "choice.json").read_text())) for k in arguments.kernel]
     tests = [json.loads(Path(path).read_text()) for path in arguments.cpu_test]
-    verdict = summarize(arguments.target, json.loads(Path(arguments.gates).read_text()), choices, tests)
+    gates = json.loads(Path(arguments.gates).read_text())
+    verdict = summarize(arguments.target, gates, choices, tests)
+    if arguments.gpu:
+        _add_gpu(verdict, gates, arguments.gpu, _planned(arguments.gpu_plan))
     Path("verdict.json").write_text(json.dumps(verdict, indent=1, sort_keys=True) + "\n")
     return 0
+
+
+def _planned(paths: Sequence[str]) -> list[Planned]:
+    """What is planned for each device class, with what is recorded. An unreadable ledger is an error."""
+    ledger = Ledger(Path(FOLDER))
+    try:
+        return [Planned.read(json.loads(Path(path).read_text()), ledger) for path in paths]
+    except LedgerError as error:
+        help = "restore the file from version control, or remove it and record its verdicts again"
+        raise DiagnosticError(Diagnostic(str(error), Blame.BUILD_FILE, help=help)) from error
+
+
+def _add_gpu(
+    verdict: dict[str, Any], gates: Mapping[str, Any], wanted: Sequence[str], planned: Sequence[Planned]
+) -> None:
+    """Adds the gates that a GPU decides, what they follow from, and what has no verdict yet."""
+    states: list[dict[str, Any]] = []
+    pending: list[dict[str, Any]] = []
+    if "test" in wanted:
+        verdict["gpu_test"] = [gpu_gates.test_summary(item) for item in planned]
+        states.append(gpu_gates.test_gate(planned))
+        pending += gpu_gates.pending(planned, gpu_gates.TEST)
+    if "speed" in wanted or "measured-speed" in wanted:
+        measured = "measured-speed" in wanted
+        verdict["benchmark"] = [gpu_gates.benchmark_summary(item, gates) for item in planned]
+        speed = list(gpu_gates.speed_gates(planned, gates, measured=measured))
+        states += speed
+        if any(gate["state"] == "pending" for gate in speed):
+            pending += gpu_gates.pending(planned, gpu_gates.BENCHMARK)
+    verdict["gates"] += states
+    verdict["pending"] = pending
+    verdict["ok"] = verdict["ok"] and all(state["state"] != "failed" for state in states)
 
 
 def summarize(
