@@ -53,7 +53,13 @@ class Case:
         return [head.split()[1] for head in self.expected]
 
     def write(self) -> None:
-        parts = [f"# {self.title}", f"--- kernel {self.kernel}", self.source.rstrip(), "--- launch", self.launch]
+        parts = [
+            f"# {self.title}",
+            f"--- kernel {self.kernel}",
+            self.source.rstrip(),
+            "--- launch",
+            self.launch,
+        ]
         for head, text in self.expected.items():
             parts += [f"--- {head}", text.rstrip()]
         if self.evidence:
@@ -124,9 +130,7 @@ def translated(case: Case, rung: str, folder: Path) -> tuple[str, str]:
     """The head and the text of the section that the translator makes of a rung now."""
     out = folder / rung
     out.mkdir()
-    translate.main(
-        ["--kernel", case.kernel, "--rung", rung, "--source", "kernel.py", "--out-dir", str(out)]
-    )
+    translate.main(["--kernel", case.kernel, "--rung", rung, "--source", "kernel.py", "--out-dir", str(out)])
     instances = json.loads((out / "instances.json").read_text())
     if instances["refused"]:
         first = instances["refused"][0]

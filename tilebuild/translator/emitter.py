@@ -25,7 +25,6 @@ from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rungs import Rung
 from tilebuild.translator.rust.tree import (
     Block,
-    Call,
     Expr,
     If,
     Let,
@@ -254,13 +253,6 @@ class Emitter:
         local = Local(f"previous_{hint_of(expression)}")
         self.emit(Let(local, self.rust_type(value), expression))
         return Var(local)
-
-    def plain_number(self, number: Number) -> Expr:
-        """A number about which the compiler is told nothing."""
-        tile = self.temporary(
-            "start", TileType(number.suffix, ()), Call("constant", (number, Path("shape![]")))
-        )
-        return self.temporary("start", ScalarType(number.suffix), Call("tile_to_scalar", (tile,)))
 
     # Parameters, views, tokens
 

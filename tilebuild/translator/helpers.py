@@ -42,13 +42,6 @@ fn floor_mod(a: i32, b: i32) -> i32 {
     tile_to_scalar(select(adjust, remainder + divisor, remainder))
 }
 """,
-    "plain_zero": """
-/// 0, about which the compiler is told nothing: a loop that starts there assumes no bound of its variable.
-fn plain_zero() -> i32 {
-    let zero: Tile<i32, { [] }> = constant(0i32, shape![]);
-    tile_to_scalar(zero)
-}
-""",
 }
 
 
@@ -205,6 +198,20 @@ pub fn {name}<'s>(_tensor: &Tensor<{element}, {lengths}>) -> Shape<'s, {strides}
 fn {name}({parameters}) -> {result} {{
 {lets}{safety}    let result: Tile<{result}, {{ [] }}> = {body};
     tile_to_scalar(result)
+}}
+""",
+        )
+
+    def plain_number(self, text: str, element: str) -> str:
+        """A function that gives a number about which the compiler is told nothing; its name."""
+        name = f"plain_{text.replace('-', 'minus_')}" + ("" if element == "i32" else f"_{element}")
+        return self.add(
+            name,
+            f"""
+/// {text}, as a value of which the compiler knows nothing: a loop bound that bounds no assumption.
+fn {name}() -> {element} {{
+    let value: Tile<{element}, {{ [] }}> = constant({text}{element}, shape![]);
+    tile_to_scalar(value)
 }}
 """,
         )

@@ -192,7 +192,8 @@ def _view(lifted: Lifted, operation: Operation) -> None:
 
 
 def _is_constant_stride(lifted: Lifted, array: Array, axis: int, value: Value) -> bool:
-    """An axis of length 1 has a constant stride, which Python's view takes as a run-time value all the same."""
+    """An axis of length 1 has a constant stride, which Python's view takes as a run-time value all the
+    same."""
     fixed = array.parameter.strides[axis] if array.parameter.strides else None
     return fixed is not None and lifted.constants.get(value) == fixed
 

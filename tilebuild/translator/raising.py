@@ -48,7 +48,7 @@ def raise_idioms(body: Block) -> None:
     _whiles(body)
 
 
-# --- one variable for two loops ------------------------------------------------------------------------------------
+# --- one variable for two loops -------------------------------------------------------------------
 
 
 def _reuse(block: Block) -> None:

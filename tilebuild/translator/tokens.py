@@ -35,7 +35,8 @@ def implicit_arrays(lifted: Lifted) -> set[Array]:
 
 
 def _is_special_store(lifted: Lifted, operation: Operation) -> bool:
-    """A store that a mutable view does not offer: permuted or strided, with an order, hints, promised bounds."""
+    """A store that a mutable view does not offer: permuted or strided, with an order, hints, promised
+    bounds."""
     attributes = operation.attributes
     if operation.name != "store_view_tko":
         return False

@@ -48,11 +48,8 @@ def for_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 def _range(e: Emitter, bounds: Sequence[Expr], element: str) -> tuple[Expr, Expr, Expr | None]:
     start, stop, step = bounds
-    if not e.rung.readable and isinstance(start, Number):
-        if start.text != "0" or element != "i32":
-            start = e.plain_number(start)
-        else:
-            start = Call(e.helpers.use("plain_zero"), ())
+    if not e.rung.readable:
+        start, stop = (_plain(e, b) for b in (start, stop))
     if isinstance(step, Number) and step.text == "1":
         # The implicit step is an i32, so that loops over i64 name theirs.
         return start, stop, None if element == "i32" else Number("1", "")
@@ -64,6 +61,13 @@ def _range(e: Emitter, bounds: Sequence[Expr], element: str) -> tuple[Expr, Expr
             "make the step a ct.Constant, or the loop bounds int32",
         )
     return start, stop, Cast(step, "usize")
+
+
+def _plain(e: Emitter, bound: Expr) -> Expr:
+    """A bound about which the compiler is told nothing, so that it assumes none of the loop's variable."""
+    if not isinstance(bound, Number):
+        return bound
+    return Call(e.helpers.plain_number(bound.text, bound.suffix), ())
 
 
 def _carry(e: Emitter, op: ir.Operation, arguments: Sequence[ir.Value]) -> tuple[Local | None, ...]:
