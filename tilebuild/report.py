@@ -62,7 +62,10 @@ class TargetResult:
 
 @dataclass(frozen=True)
 class Report:
-    """One `build` or `test`. `dry_run` reports say what would happen."""
+    """One `build` or `test`. `dry_run` reports say what would happen.
+
+    `problems` kept targets from being looked at, in a build that went on without them.
+    """
 
     verb: str
     targets: tuple[TargetResult, ...]
@@ -70,6 +73,7 @@ class Report:
     seconds: float
     interrupted: bool = False
     dry_run: bool = False
+    problems: tuple[Diagnostic, ...] = ()
     printed: tuple[str, ...] = ()
     output: str = ""
 
@@ -82,6 +86,7 @@ class Report:
         return tuple(dict.fromkeys(self._diagnostics()))
 
     def _diagnostics(self) -> Iterator[Diagnostic]:
+        yield from self.problems
         for outcome in self.outcomes:
             yield from outcome.diagnostics
         for target in self.targets:
@@ -91,6 +96,8 @@ class Report:
     def exit_code(self) -> ExitCode:
         if self.interrupted:
             return ExitCode.INTERRUPTED
+        if self.problems:
+            return ExitCode.BUILD_FAILED
         if self.verb == "test" and not self.targets:
             return ExitCode.NO_TESTS
         failed = [target for target in self.targets if not target.ok]

@@ -26,9 +26,10 @@ from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
 from tilebuild.events import Event, Outcome, PhaseStarted, Status
 from tilebuild.execution.executor import BASE_ENVIRONMENT, Execution, Options
 from tilebuild.execution.history import History, Record
-from tilebuild.execution.inputs import is_settled
+from tilebuild.execution.inputs import FileDigest, is_settled
+from tilebuild.execution.interrupts import Cancellation
 from tilebuild.execution.lock import locked
-from tilebuild.execution.process import FreshProcesses
+from tilebuild.execution.process import FreshProcesses, Runner
 from tilebuild.execution.state import State, forget, last_build
 from tilebuild.execution.worker import WarmWorker
 from tilebuild.label import Label
@@ -74,14 +75,40 @@ class Dependencies:
     outputs: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Reads:
+    """What a request depends on in the workspace, as far as that is known; all paths are absolute.
+
+    `files` are those that loading has read, with what it found; `sources` those that actions will read.
+    `folders` are those whose entries decided something. After analysis `actions` are what may run, and
+    `complete` is set unless mistakes hide a part.
+    """
+
+    started_ns: int
+    files: Mapping[str, FileDigest]
+    folders: frozenset[str]
+    output: str
+    sources: frozenset[str] = frozenset()
+    actions: tuple[Action, ...] = ()
+    complete: bool = False
+
+
 @dataclass
 class Session:
-    """`start` is the folder where the command was given; `overrides` are settings of the command line."""
+    """`start` is the folder where the command was given; `overrides` are settings of the command line.
+
+    `on_reads` is told what a request depends on before anything runs, also when loading found mistakes.
+    A `runner` that is given is used for all requests and stays open; `cancellation` ends the request that
+    runs.
+    """
 
     start: Path
     overrides: Mapping[str, object] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     observe: Callable[[Event], None] = lambda event: None
+    on_reads: Callable[[Reads], None] | None = None
+    runner: Runner | None = None
+    cancellation: Cancellation | None = None
     dependencies: Dependencies | None = field(default=None, init=False)
 
     def open(self) -> None:
@@ -112,13 +139,23 @@ class Session:
 
     # Commands
 
-    def load(self, wanted: Sequence[str], *, manual: bool = False) -> LoadResult:
+    def load(
+        self, wanted: Sequence[str], *, manual: bool = False, keep_going: bool = False
+    ) -> LoadResult:
+        """Raises DiagnosticError with everything that is wrong; with `keep_going` the result says it."""
         self.observe(PhaseStarted("loading"))
-        return load(self.workspace, self.settings, wanted, self.workspace.folder(self.start), manual=manual)
+        started_ns = time.time_ns()
+        here = self.workspace.folder(self.start)
+        loaded = load(self.workspace, self.settings, wanted, here, manual=manual, keep_going=True)
+        if self.on_reads is not None:
+            self.on_reads(self._reads(loaded, started_ns))
+        if loaded.problems and not keep_going:
+            raise DiagnosticError(*loaded.problems)
+        return loaded
 
-    def analyze(self, loaded: LoadResult, roots: Sequence[Label]) -> Analysis:
+    def analyze(self, loaded: LoadResult, roots: Sequence[Label], *, keep_going: bool = False) -> Analysis:
         self.observe(PhaseStarted("analysing"))
-        return analyze(loaded.graph, roots, self.settings, toolchain.tool)
+        return analyze(loaded.graph, roots, self.settings, toolchain.tool, keep_going=keep_going)
 
     def query(self, expression: str) -> tuple[Result, LoadResult]:
         """Answers a query; takes no lock and runs nothing."""
@@ -151,11 +188,19 @@ class Session:
 
     def plan(self, request: Request) -> _Plan:
         """Which actions make what is asked for."""
-        loaded = self.load(request.patterns)
+        started_ns = time.time_ns()
+        loaded = self.load(request.patterns, keep_going=request.keep_going)
         roots = loaded.roots if request.verb == "build" else tuple(loaded.graph.tests(loaded.roots))
-        analysis = self.analyze(loaded, roots)
-        goals = {label: _goals(analysis.targets[label].providers, request) for label in roots}
-        return _Plan(request, loaded, analysis, goals)
+        analysis = self.analyze(loaded, roots, keep_going=request.keep_going)
+        sound = [label for label in roots if label in analysis.targets]
+        goals = {label: _goals(analysis.targets[label].providers, request) for label in sound}
+        plan = _Plan(request, loaded, analysis, goals)
+        if self.on_reads is not None:
+            sources = frozenset(str(self.workspace.path_of(artifact)) for artifact in plan.sources)
+            reads = self._reads(loaded, started_ns)
+            whole = not (loaded.problems or analysis.problems)
+            self.on_reads(replace(reads, sources=sources, actions=plan.actions, complete=whole))
+        return plan
 
     def contents(
         self, pattern: str, choose: Callable[[Providers], Sequence[Artifact]]
@@ -201,6 +246,7 @@ class Session:
             seconds=seconds,
             interrupted=execution.interrupted,
             dry_run=request.dry_run,
+            problems=(*plan.loaded.problems, *plan.analysis.problems),
             printed=plan.loaded.printed,
             output=self.settings.output,
         )
@@ -257,7 +303,7 @@ class Session:
             state.close()
 
     def _execute(self, state: State, request: Request, plan: _Plan) -> Execution:
-        runner = WarmWorker(BASE_ENVIRONMENT) if request.workers else FreshProcesses()
+        runner = self.runner or open_runner(warm=request.workers)
         jobs = request.jobs or self.settings.jobs or len(os.sched_getaffinity(0))
         executor = state.executor(
             runner,
@@ -266,9 +312,10 @@ class Session:
             self.observe,
         )
         try:
-            return executor.execute(plan.actions, plan.wanted)
+            return executor.execute(plan.actions, plan.wanted, self.cancellation)
         finally:
-            runner.close()
+            if runner is not self.runner:
+                runner.close()
 
     @contextlib.contextmanager
     def _locked(self, patience_s: float) -> Iterator[None]:
@@ -282,12 +329,22 @@ class Session:
     def _tell_waiting(self, holder: str) -> None:
         self.observe(PhaseStarted(f"waiting for another build of this workspace ({holder})"))
 
+    def _reads(self, loaded: LoadResult, started_ns: int) -> Reads:
+        root = self.workspace.root
+        return Reads(
+            started_ns=started_ns,
+            files={
+                str(root / path): FileDigest(digest, os.access(root / path, os.X_OK))
+                for path, digest in loaded.files_read.items()
+            },
+            folders=frozenset(str(root / folder) for folder in loaded.directories),
+            output=str(self.workspace.output),
+        )
+
     def _dependencies(self, started_ns: int, plan: _Plan) -> Dependencies:
         root = f"{self.workspace.root}/"
-        sources = {a for action in plan.actions for _, a in action.inputs if a.source}
-        sources |= {artifact for artifact in plan.wanted if artifact.source}
         tools = {tool.name: tool.path for action in plan.actions for tool in action.tools}
-        files = {*plan.loaded.files_read, *(artifact.location or artifact.path for artifact in sources)}
+        files = {*plan.loaded.files_read, *(artifact.location or artifact.path for artifact in plan.sources)}
         files |= set(watched.files(tools))
         # Tools that are built lie in the cache and are younger than the build; like outputs they are ours.
         outputs = {path for path in tools.values() if os.path.isfile(path)}
@@ -317,6 +374,12 @@ class _Plan:
     def actions(self) -> tuple[Action, ...]:
         return self.analysis.needed_for(self.wanted)
 
+    @cached_property
+    def sources(self) -> frozenset[Artifact]:
+        """The files of the workspace that actions read, or that are asked for themselves."""
+        read = {a for action in self.actions for _, a in action.inputs if a.source}
+        return frozenset(read | {artifact for artifact in self.wanted if artifact.source})
+
     def results(self, execution: Execution, store: DiskStore) -> tuple[TargetResult, ...]:
         return tuple(self._result(label, execution, store) for label in self.goals)
 
@@ -337,6 +400,11 @@ class _Plan:
             test=target.test,
             cached=all(outcome.status in (Status.HIT, Status.SKIPPED) for outcome in needed),
         )
+
+
+def open_runner(*, warm: bool) -> Runner:
+    """Runs Python tools in forks of one warm worker, or everything in fresh processes."""
+    return WarmWorker(BASE_ENVIRONMENT) if warm else FreshProcesses()
 
 
 def _are_settled(signatures: Sequence[int], files: int, folders: int, started_ns: int) -> bool:

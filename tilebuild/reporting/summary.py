@@ -32,6 +32,10 @@ def summary(report: Report, style: Style) -> str:
     elif any(outcome.status not in _IDLE for outcome in report.outcomes):
         lines += _stages(report.outcomes, style)
     lines += [style.bad(f"FAILED {t.label}: {t.problem}") for t in report.targets if not t.ok]
+    if report.problems:
+        lines.append(
+            style.bad(f"FAILED: {counted(len(report.problems), 'problem')} kept targets from being built")
+        )
     lines.append(_footer(report, style))
     return "\n".join(lines) + "\n"
 

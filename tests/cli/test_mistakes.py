@@ -90,3 +90,13 @@ def test_help_and_version(space: Space) -> None:
     assert "PATTERNS" in space.ok("build", "-h").out
     assert space.ok("--version").out.startswith("tilebuild, version ")
     assert space.run().code in (0, 2)
+
+
+def test_keep_going_builds_what_is_sound(space: Space) -> None:
+    space.write("broken/BUILD", 'genrule(name = "g", outs = ["x"], cmd = "echo > $@", srcs = [":nothing"])')
+    assert space.run("build", "//...").code == 7
+    done = space.run("build", "-k", "//...")
+    assert done.code == 1
+    assert "broken/BUILD:1:" in done.err
+    assert "//text:count  ok" in done.out
+    assert "FAILED: 1 problem kept targets from being built" in done.out
