@@ -18,7 +18,7 @@ from tilebuild.tileir.liveness import liveness
 from tilebuild.tileir.normalize import NormalForm, new_terms, normalize
 from tilebuild.tileir.ordering import Missing, first_missing
 from tilebuild.tileir.terms import Terms
-from tilebuild.tileir.tree import Entry, Operation, Type
+from tilebuild.tileir.tree import Entry, Type, Value
 
 #: Terms nest as deep as programs are long.
 _RECURSION = 100_000
@@ -148,15 +148,16 @@ def _reachable(terms: Terms, root: int) -> Iterator[int]:
 
 
 def _first_use(entry: Entry) -> list[int]:
-    """For each parameter its place in the order of first use, by needed operations only."""
+    """For each parameter its place in the order of first use; a promise is no use, what it is made of is."""
     live = liveness(entry)
-    order: list[int] = []
-
-    def use(operation: Operation) -> None:
-        order.extend(v for v in operation.operands if v in entry.parameters and v not in order)
-
+    root = {parameter: parameter for parameter in entry.parameters}
+    order: dict[Value, None] = {}
     for operation in entry.walk():
-        if live.holds(operation) and operation.name != "assume":
-            use(operation)
-    rest = [v for v in entry.parameters if v not in order]
-    return [(order + rest).index(v) for v in entry.parameters]
+        if not live.holds(operation):
+            continue
+        if operation.name == "assume" and operation.operands[0] in root:
+            root[operation.results[0]] = root[operation.operands[0]]
+        else:
+            order |= {root[v]: None for v in operation.operands if v in root}
+    places = {parameter: place for place, parameter in enumerate(order | dict.fromkeys(entry.parameters))}
+    return [places[parameter] for parameter in entry.parameters]
