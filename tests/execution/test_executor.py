@@ -138,7 +138,7 @@ def test_a_failure_blocks_what_needs_it(space: Space) -> None:
     assert statuses(execution) == {"bad": "failed", "after": "blocked"}
     (diagnostic,) = execution.outcomes[0].diagnostics
     assert diagnostic.fact == "Shell //:t exited with status 3"
-    assert diagnostic.help == "oops"
+    assert diagnostic.notes[0].message == "it printed\n    oops"
     assert statuses(space.build(bad)) == {"bad": "failed"}, "failures are not cached"
 
 

@@ -9,7 +9,6 @@ cut-off needs no code here.
 from __future__ import annotations
 
 import os
-import os
 import selectors
 import time
 from collections.abc import Callable, Collection, Sequence

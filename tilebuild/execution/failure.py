@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 from tilebuild.action import Action, Tool
-from tilebuild.diagnostics import Blame, Diagnostic
+from tilebuild.diagnostics import Blame, Diagnostic, Note
 from tilebuild.execution.folder import ActionFolder, tail
 
 
@@ -24,20 +24,20 @@ def ended_badly(action: Action, folder: ActionFolder, status: int) -> tuple[Diag
         return reported
     if status < 0:
         fact = f"{_name(action)} was ended by {_signal_name(-status)}"
-        return (Diagnostic(fact, Blame.TOOLCHAIN, help=_printed(folder)),)
+        return (Diagnostic(fact, Blame.TOOLCHAIN, notes=_printed(folder)),)
     fact = f"{_name(action)} exited with status {status}"
-    return (Diagnostic(fact, _blame(action), help=_printed(folder)),)
+    return (Diagnostic(fact, _blame(action), notes=_printed(folder)),)
 
 
 def timed_out(action: Action, folder: ActionFolder) -> tuple[Diagnostic, ...]:
     fact = f"{_name(action)} was stopped after {action.timeout_s:g} s"
-    return (Diagnostic(fact, Blame.TOOLCHAIN, help=_printed(folder)),)
+    return (Diagnostic(fact, Blame.TOOLCHAIN, notes=_printed(folder)),)
 
 
 def outputs_missing(action: Action, folder: ActionFolder, names: tuple[str, ...]) -> tuple[Diagnostic, ...]:
     listed = ", ".join(repr(name) for name in names)
     fact = f"{_name(action)} succeeded without making {listed}"
-    return (Diagnostic(fact, _blame(action), help=_printed(folder)),)
+    return (Diagnostic(fact, _blame(action), notes=_printed(folder)),)
 
 
 def cannot_start(action: Action, error: OSError) -> tuple[Diagnostic, ...]:
@@ -68,8 +68,10 @@ def _blame(action: Action) -> Blame:
     return Blame.TILEBUILD if tool_of(action).module else Blame.BUILD_FILE
 
 
-def _printed(folder: ActionFolder) -> str:
-    return tail(folder.stderr) or tail(folder.stdout)
+def _printed(folder: ActionFolder) -> tuple[Note, ...]:
+    text = tail(folder.stderr) or tail(folder.stdout)
+    lines = "".join(f"\n    {line}" for line in text.splitlines())
+    return (Note(f"it printed{lines}"),) if text else ()
 
 
 def _signal_name(number: int) -> str:
