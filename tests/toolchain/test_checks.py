@@ -53,3 +53,10 @@ def test_crates_of_other_systems_are_not_missed(monkeypatch: pytest.MonkeyPatch,
     missing = crates.missing()
     assert "cutile-0.5.0" in missing
     assert not [name for name in missing if name.startswith("windows")]
+
+
+def test_cargo_s_own_word_is_kept_when_crates_cannot_be_fetched() -> None:
+    said = "    Updating index\nerror: failed to download from crates.io\n\nCaused by:\n  offline mode\n"
+    problem = crates.unreachable(said)
+    assert problem.fact == "crates are missing and cargo cannot fetch them: failed to download from crates.io"
+    assert problem.help.splitlines()[0] == "tilebuild fetch"

@@ -36,10 +36,10 @@ def fetch(report: Callable[[str], None] = print) -> None:
 
 def unreachable(stderr: str) -> Diagnostic:
     """Crates are missing and cargo could not bring them."""
-    lines = [line for line in stderr.splitlines() if line.strip()]
-    last = lines[-1].strip() if lines else "no message"
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()] or ["no message"]
+    said = next((line.removeprefix("error: ") for line in lines if line.startswith("error")), lines[-1])
     return Diagnostic(
-        f"crates are missing and cargo cannot fetch them: {last}",
+        f"crates are missing and cargo cannot fetch them: {said}",
         Blame.TOOLCHAIN,
         help="tilebuild fetch\non a machine with access to crates.io; builds are offline afterwards",
     )

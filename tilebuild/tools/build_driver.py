@@ -94,10 +94,9 @@ def _fetch(cargo: Cargo, reason: str) -> None:
     process = cargo.start(["fetch", "--locked"], cargo.sources, cargo.network)
     _, errors = process.communicate()
     if process.returncode != 0:
-        lines = [line for line in (errors or reason).splitlines() if line.strip()]
-        fact = (
-            f"crates are missing and cargo cannot fetch them: {lines[-1].strip() if lines else 'no message'}"
-        )
+        lines = [line.strip() for line in (errors or reason).splitlines() if line.strip()] or ["no message"]
+        said = next((line.removeprefix("error: ") for line in lines if line.startswith("error")), lines[-1])
+        fact = f"crates are missing and cargo cannot fetch them: {said}"
         raise DiagnosticError(Diagnostic(fact, Blame.TOOLCHAIN, help="tilebuild fetch"))
 
 
