@@ -10,7 +10,6 @@ COMMAND_LINE = {
     "unknown command": (["biuld"], "no command 'biuld'; did you mean 'build'?"),
     "no pattern": (["build"], "Missing argument"),
     "unknown option": (["build", "--foo", "//..."], "No such option"),
-    "later level": (["build", "--verify=gpu", "//..."], "--verify=gpu is not available yet"),
     "unknown key": (["info", "workspce"], "did you mean 'workspace'?"),
     "no such folder": (["-C", "nowhere", "build", "//..."], "cannot enter nowhere"),
     "wrong architecture": (["build", "--arch", "h100", "//..."], "'h100' is not an architecture"),

@@ -98,11 +98,6 @@ def test_failed_cases_are_named() -> None:
     assert "  f32_17: element 3: 1.0, reference 2.0\n" in summary(report(target, verb="test"), PLAIN)
 
 
-def test_pending_is_said() -> None:
-    pending = verdict(gates=[{"gate": "gpu-test", "state": "pending", "why": "no row for h200"}])
-    assert "  gate gpu-test: pending: no row for h200\n" in summary(report(operator(verdict=pending)), PLAIN)
-
-
 def test_a_no_op_says_the_same_of_targets() -> None:
     text = up_to_date(report(operator()), PLAIN)
     assert "same-machine-code ×2" in text
