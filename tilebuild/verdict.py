@@ -78,7 +78,7 @@ class Comparison:
     `runs` is 1, or the number of times each side was assembled where the assembler is not deterministic;
     `texts` counts the distinct machine codes seen then: in Python only, on both sides, in Rust only.
     `common` is the digest of a machine code found on both sides, when it is not that of the canonical
-    cubins. `flagged` marks equal machine code over unequal normal forms. """
+    cubins. `flagged` marks equal machine code over unequal normal forms."""
 
     interface: str
     evidence: tuple[str, ...]

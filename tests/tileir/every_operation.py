@@ -333,7 +333,7 @@ def view_memory(b: Body) -> None:
 def pointer_memory(b: Body) -> None:
     p, x, mask, token = b.value("*F32", 8), b.value("F32", 8), b.value("I1", 8), b.token()
     for (order, scope), hints, waits in product(ORDERS, HINTS, (None, token)):
-        for guarded, padding in ((None, None), (mask, None), (mask, x)):
+        for guarded, padding in ((None, None), (mask, None), (mask, x), (None, x)):
             b.op(
                 "LoadPtrTko", b.type("F32", 8), b.token_type, p, guarded, padding, waits, order, scope, hints
             )

@@ -51,6 +51,7 @@ def test_the_symbol_does_not_matter(action: Path) -> None:
     assert one != other
     assert cubin.machine_code(one) == cubin.machine_code(other)
     assert cubin.difference(cubin.machine_code(one), cubin.machine_code(other)) == ""
+    assert cubin.host_program(one) == cubin.host_program(other) != {}
 
 
 def test_another_program_is_another_machine_code(action: Path) -> None:

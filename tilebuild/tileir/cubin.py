@@ -2,11 +2,11 @@
 and no file.
 
 Two cubins hold the same machine code if their `machine_code` is equal: the instructions, relocations,
-constants other than parameters, static data, shared memory, the attributes that a launch depends on and the
-host program that prepares a launch; the entry's own symbol is replaced by `@` wherever it occurs. The
-parameter layout is apart (`parameter_bytes`), because it is a verdict of its own. Left out are debug
-information, notes, symbol tables and the `.nv.merc*` and `.nv.capmerc*` copies for newer devices, which say
-the same again in another encoding."""
+constants other than parameters, static data, shared memory and the attributes that a launch depends on; the
+entry's own symbol is replaced by `@` wherever it occurs. What depends on the parameter layout is apart,
+because the layout is a verdict of its own: `parameter_bytes` and `host_program`, which prepares a launch and
+copies the parameters. Left out are debug information, notes, symbol tables and the `.nv.merc*` and
+`.nv.capmerc*` copies for newer devices, which say the same again in another encoding. """
 
 from __future__ import annotations
 
@@ -66,9 +66,15 @@ def machine_code(cubin: bytes) -> MachineCode:
             parts[name] = "\n".join(elf.relocations(section, entry)).encode()
         elif name in (".nv.info", ".nv.info.@"):
             parts[name] = "\n".join(_launch_attributes(elf, section, entry)).encode()
-        elif name == ".nv.host":
-            parts |= {f"host {key}": value for key, value in _host_program(section.data, entry).items()}
     return parts
+
+
+def host_program(cubin: bytes) -> MachineCode:
+    """The program that the driver runs on the host to prepare a launch; its parts are named `host …`."""
+    elf = _Elf(cubin)
+    entry = _entry(elf)
+    programs = (_host_program(s.data, entry) for s in elf.sections if s.name == ".nv.host")
+    return {f"host {name}": content for program in programs for name, content in program.items()}
 
 
 def resources(cubin: bytes) -> Resources:

@@ -22,7 +22,7 @@ from tilebuild import verdict
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
 from tilebuild.tileir import assemble as assembler
 from tilebuild.tileir import compare as relations
-from tilebuild.tileir.cubin import MachineCode, NotACubin, difference, machine_code
+from tilebuild.tileir.cubin import MachineCode, NotACubin, difference, host_program, machine_code
 from tilebuild.tileir.parse import parse
 from tilebuild.tools import assemble, protocol
 from tilebuild.verdict import Comparison, Difference
@@ -65,10 +65,6 @@ class _Side:
         return self.name.capitalize()
 
     @property
-    def machine_code(self) -> MachineCode:
-        return _machine_code(self.cubin, self.title)
-
-    @property
     def sizes(self) -> dict[str, int]:
         return {key: value for key, value in self.assembly.items() if type(value) is int}
 
@@ -83,10 +79,12 @@ def compare(python: _Side, rust: _Side, architecture: str) -> Comparison:
     for side in (python, rust):
         if not side.assembly["ok"]:
             return _failed(f"tileiras refused the {side.title} side: {side.assembly['message']}")
-    machine = _compare_machine_code(python, rust, architecture)
+    layout = _interface(relation, python, rust)
+    # The host program copies the parameters: another layout makes another program, and is its own verdict.
+    machine = _compare_machine_code(python, rust, architecture, with_host=layout == "same")
     evidence = _evidence(relation, machine.same)
     return Comparison(
-        interface=_interface(relation, python, rust),
+        interface=layout,
         evidence=evidence,
         runs=machine.runs,
         texts=machine.texts,
@@ -149,15 +147,16 @@ class _Machine:
     common: str = ""
 
 
-def _compare_machine_code(python: _Side, rust: _Side, architecture: str) -> _Machine:
-    fact = difference(python.machine_code, rust.machine_code)
+def _compare_machine_code(python: _Side, rust: _Side, architecture: str, *, with_host: bool) -> _Machine:
+    canonical = [_machine_code(side.cubin, side.title, with_host) for side in (python, rust)]
+    fact = difference(*canonical)
     if not fact:
         return _Machine(same=True)
     sizes = [side.assembly["text_bytes"] for side in (python, rust)]
     # A layout changes the choice among equals, never how much code there is: other sizes need no more runs.
     if architecture not in assembler.LAYOUT_DEPENDENT or sizes[0] != sizes[1]:
         return _Machine(same=False, difference=fact)
-    left, right = _many(python, architecture), _many(rust, architecture)
+    left, right = (_many(side, architecture, with_host) for side in (python, rust))
     both = sorted(left & right)
     return _Machine(
         same=bool(both),
@@ -168,20 +167,20 @@ def _compare_machine_code(python: _Side, rust: _Side, architecture: str) -> _Mac
     )
 
 
-def _many(side: _Side, architecture: str) -> set[str]:
+def _many(side: _Side, architecture: str, with_host: bool) -> set[str]:
     """The digests of all machine codes that one side was assembled to."""
     tileiras = protocol.tool_path("tileiras")
-    found = {_digest(side.machine_code)}
+    found = {_digest(_machine_code(side.cubin, side.title, with_host))}
     for _ in range(assembler.RUNS):
         outcome = assemble.run(side.byte_code, tileiras, architecture, fixed_layout=False)
         if isinstance(outcome, bytes):
-            found.add(_digest(_machine_code(outcome, side.title)))
+            found.add(_digest(_machine_code(outcome, side.title, with_host)))
     return found
 
 
-def _machine_code(content: bytes, title: str) -> MachineCode:
+def _machine_code(content: bytes, title: str, with_host: bool) -> MachineCode:
     try:
-        return machine_code(content)
+        return {**machine_code(content), **(host_program(content) if with_host else {})}
     except NotACubin as error:
         raise DiagnosticError(
             Diagnostic(f"the {title} side's cubin cannot be read: {error}", Blame.TOOLCHAIN)
