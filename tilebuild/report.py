@@ -48,6 +48,11 @@ class TargetResult:
     test: bool = False
     cached: bool = False
 
+    @property
+    def pending(self) -> tuple[Mapping[str, Any], ...]:
+        """The cases without a verdict that keep a gate open, as the verdict lists them."""
+        return tuple((self.verdict or {}).get("pending", ()))
+
     def to_json(self) -> dict[str, Any]:
         return {
             "label": self.label,
@@ -76,6 +81,7 @@ class Report:
     problems: tuple[Diagnostic, ...] = ()
     printed: tuple[str, ...] = ()
     output: str = ""
+    allow_pending: bool = False
 
     def counts(self) -> Mapping[Status, int]:
         return Counter(outcome.status for outcome in self.outcomes)
@@ -93,17 +99,22 @@ class Report:
             yield from target.diagnostics
 
     @property
+    def _is_pending(self) -> bool:
+        """Whether a gate that was asked for is still open: that fails tests and benchmarks."""
+        return self.verb != "build" and not self.allow_pending and any(t.pending for t in self.targets)
+
+    @property
     def exit_code(self) -> ExitCode:
         if self.interrupted:
             return ExitCode.INTERRUPTED
         if self.problems:
             return ExitCode.BUILD_FAILED
-        if self.verb == "test" and not self.targets:
+        if self.verb != "build" and not self.targets:
             return ExitCode.NO_TESTS
         failed = [target for target in self.targets if not target.ok]
-        if not failed or self.dry_run:
+        if self.dry_run or not (failed or self._is_pending):
             return ExitCode.OK
-        if self.verb == "test" and all(target.verdict is not None for target in failed):
+        if self.verb != "build" and all(target.verdict is not None for target in failed):
             return ExitCode.TESTS_FAILED
         return ExitCode.BUILD_FAILED
 

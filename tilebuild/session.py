@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from struct import unpack
 from typing import Any
 
@@ -45,14 +45,18 @@ from tilebuild.toolchain.memory import cache_folder
 from tilebuild.workspace import Workspace, open_workspace
 
 #: How much `build` proves; each level includes those before it.
-VERIFY_LEVELS = ("none", "compare", "cpu")
+VERIFY_LEVELS = ("none", "compare", "cpu", "gpu", "bench")
 
 _LOCK_PATIENCE_S = 600.0
+_BENCHMARK = "tile_benchmark rule"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a `build` or `test` was asked for; a port that is less safe than `style` fails."""
+    """What a `build`, `test` or `bench` was asked for; a port that is less safe than `style` fails.
+
+    `allow_pending` lets tests pass whose verdict is still to be made on another machine.
+    """
 
     verb: str
     patterns: tuple[str, ...]
@@ -60,8 +64,9 @@ class Request:
     keep_going: bool = False
     dry_run: bool = False
     workers: bool = True
-    verify: str = "cpu"
+    verify: str = "gpu"
     style: str = ""
+    allow_pending: bool = False
     lock_patience_s: float = _LOCK_PATIENCE_S
 
 
@@ -139,9 +144,7 @@ class Session:
 
     # Commands
 
-    def load(
-        self, wanted: Sequence[str], *, manual: bool = False, keep_going: bool = False
-    ) -> LoadResult:
+    def load(self, wanted: Sequence[str], *, manual: bool = False, keep_going: bool = False) -> LoadResult:
         """Raises DiagnosticError with everything that is wrong; with `keep_going` the result says it."""
         self.observe(PhaseStarted("loading"))
         started_ns = time.time_ns()
@@ -190,7 +193,7 @@ class Session:
         """Which actions make what is asked for."""
         started_ns = time.time_ns()
         loaded = self.load(request.patterns, keep_going=request.keep_going)
-        roots = loaded.roots if request.verb == "build" else tuple(loaded.graph.tests(loaded.roots))
+        roots = _roots(loaded, request.verb)
         analysis = self.analyze(loaded, roots, keep_going=request.keep_going)
         sound = [label for label in roots if label in analysis.targets]
         goals = {label: _goals(analysis.targets[label].providers, request) for label in sound}
@@ -201,6 +204,33 @@ class Session:
             whole = not (loaded.problems or analysis.problems)
             self.on_reads(replace(reads, sources=sources, actions=plan.actions, complete=whole))
         return plan
+
+    def make(
+        self, request: Request, choose: Callable[[Providers], Sequence[Artifact]]
+    ) -> tuple[Mapping[Label, Providers], Mapping[Artifact, bytes]]:
+        """Makes files of targets that are not among their published ones, and gives their content.
+
+        Returns what the targets provide; files that could not be made are absent.
+        """
+        with self._locked(request.lock_patience_s):
+            plan = self.plan(request)
+            providers = {label: plan.analysis.targets[label].providers for label in plan.goals}
+            plan = replace(plan, goals={label: tuple(choose(providers[label])) for label in plan.goals})
+            with self._state() as state:
+                state.begin()
+                try:
+                    execution = self._execute(state, request, plan, publish=False)
+                    found = {a: self._content(state, a, execution) for a in plan.wanted}
+                finally:
+                    state.save()
+        return providers, {artifact: data for artifact, data in found.items() if data is not None}
+
+    def _content(self, state: State, artifact: Artifact, execution: Execution) -> bytes | None:
+        if artifact.source:
+            path = self.workspace.path_of(artifact)
+            return path.read_bytes() if path.is_file() else None
+        made = execution.produced.get(artifact)
+        return state.store.read(made.digest) if made is not None else None
 
     def contents(
         self, pattern: str, choose: Callable[[Providers], Sequence[Artifact]]
@@ -249,6 +279,7 @@ class Session:
             problems=(*plan.loaded.problems, *plan.analysis.problems),
             printed=plan.loaded.printed,
             output=self.settings.output,
+            allow_pending=request.allow_pending,
         )
 
     def remember(self, argv: Sequence[str], folder: str, text: str) -> None:
@@ -302,7 +333,7 @@ class Session:
         finally:
             state.close()
 
-    def _execute(self, state: State, request: Request, plan: _Plan) -> Execution:
+    def _execute(self, state: State, request: Request, plan: _Plan, *, publish: bool = True) -> Execution:
         runner = self.runner or open_runner(warm=request.workers)
         jobs = request.jobs or self.settings.jobs or len(os.sched_getaffinity(0))
         executor = state.executor(
@@ -312,7 +343,7 @@ class Session:
             self.observe,
         )
         try:
-            return executor.execute(plan.actions, plan.wanted, self.cancellation)
+            return executor.execute(plan.actions, plan.wanted if publish else (), self.cancellation)
         finally:
             if runner is not self.runner:
                 runner.close()
@@ -344,17 +375,23 @@ class Session:
     def _dependencies(self, started_ns: int, plan: _Plan) -> Dependencies:
         root = f"{self.workspace.root}/"
         tools = {tool.name: tool.path for action in plan.actions for tool in action.tools}
-        files = {*plan.loaded.files_read, *(artifact.location or artifact.path for artifact in plan.sources)}
-        files |= set(watched.files(tools))
+        read = {artifact.location or artifact.path for artifact in plan.sources}
+        absent = {path for path in read if not os.path.exists(self.workspace.root / path)}
+        files = {*plan.loaded.files_read, *(read - absent), *watched.files(tools)}
+        folders = {*plan.loaded.directories, *map(self._nearest_folder, absent), *watched.folders()}
         # Tools that are built lie in the cache and are younger than the build; like outputs they are ours.
         outputs = {path for path in tools.values() if os.path.isfile(path)}
         outputs |= {str(self.workspace.path_of(a)) for a in plan.wanted if not a.source}
         return Dependencies(
             started_ns=started_ns,
             files=tuple(sorted(path.removeprefix(root) for path in files)),
-            folders=tuple(sorted(folder or "." for folder in {*plan.loaded.directories, *watched.folders()})),
+            folders=tuple(sorted(folder or "." for folder in folders)),
             outputs=tuple(sorted(path.removeprefix(root) for path in outputs)),
         )
+
+    def _nearest_folder(self, path: str) -> str:
+        """The folder whose entries change when the absent file, or a folder on the way to it, appears."""
+        return next(p for p in PurePath(path).parents if (self.workspace.root / p).is_dir()).as_posix()
 
 
 @dataclass(frozen=True)
@@ -414,12 +451,19 @@ def _are_settled(signatures: Sequence[int], files: int, folders: int, started_ns
     return all(is_settled(mtime, ctime, started_ns) for mtime, ctime in times)
 
 
+def _roots(loaded: LoadResult, verb: str) -> tuple[Label, ...]:
+    """The targets that a command is about: those that were named, their tests, their benchmarks."""
+    if verb == "build":
+        return loaded.roots
+    tests = tuple(loaded.graph.tests(loaded.roots))
+    return tests if verb == "test" else tuple(t for t in tests if loaded.graph[t].kind == _BENCHMARK)
+
+
 def _goals(providers: Providers, request: Request) -> tuple[Artifact, ...]:
     """The files that a request wants of a target: all, or those of the level of proof that was asked for."""
-    levels = providers.get("Levels")
-    if levels is not None and request.verb == "build" and request.verify in levels:
-        return tuple(levels[request.verify])
-    return providers.files
+    levels = providers.get("Levels") or {}
+    level = {"build": request.verify, "bench": "bench"}.get(request.verb, "")
+    return tuple(levels.get(level, providers.files))
 
 
 def _is_unbuilt(execution: Execution, artifact: Artifact) -> bool:

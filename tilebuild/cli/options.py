@@ -36,6 +36,12 @@ def architectures(command: F) -> F:
     )(command)
 
 
+def allow_pending(command: F) -> F:
+    return click.option(
+        "--allow-pending", is_flag=True, help="Exit with 0 although verdicts are still to be made on a GPU."
+    )(command)
+
+
 def execution(command: F) -> F:
     """What `build` and `test` have in common."""
     for option in (
@@ -72,7 +78,8 @@ def request(
     no_workers: bool,
     as_json: bool,
     style: str = "",
-    verify: str = "cpu",
+    verify: str = "gpu",
+    allow_pending: bool = False,
 ) -> Request:
     """The request that the shared options describe."""
     return Request(
@@ -84,4 +91,5 @@ def request(
         workers=not no_workers,
         verify=verify,
         style=style,
+        allow_pending=allow_pending,
     )

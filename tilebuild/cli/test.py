@@ -13,6 +13,7 @@ from tilebuild.cli.running import run
 @click.command()
 @click.argument("patterns", nargs=-1, required=True)
 @options.architectures
+@options.allow_pending
 @options.execution
 @click.pass_context
 def command(

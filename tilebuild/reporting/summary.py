@@ -10,6 +10,7 @@ from typing import Any
 
 from tilebuild.events import Outcome, Status
 from tilebuild.report import Report, TargetResult
+from tilebuild.reporting import device
 from tilebuild.reporting.text import Style, columns, counted, seconds
 
 _SHOWN_FILES = 6
@@ -31,6 +32,7 @@ def summary(report: Report, style: Style) -> str:
         lines += _plan(report.outcomes, style)
     elif any(outcome.status not in _IDLE for outcome in report.outcomes):
         lines += _stages(report.outcomes, style)
+    lines += _of_devices(report, style)
     lines += [style.bad(f"FAILED {t.label}: {t.problem}") for t in report.targets if not t.ok]
     if report.problems:
         lines.append(
@@ -40,12 +42,21 @@ def summary(report: Report, style: Style) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _of_devices(report: Report, style: Style) -> Iterator[str]:
+    """What was measured and what is still to be run on a GPU."""
+    if report.verb == "bench":
+        yield from device.figures(report.targets, style)
+    yield from device.pending(report.targets, style, cases=report.verb != "build")
+
+
 def _target(target: TargetResult, report: Report, style: Style) -> Iterator[str]:
-    if target.test or report.verb == "test":
+    if target.test or report.verb != "build":
         yield from _test(target, style)
         return
     if target.verdict is not None and "kernels" in target.verdict:
         word = style.good("ok") if target.ok else style.bad("FAILED")
+        if target.ok and target.pending:
+            word = f"ok, but {style.strong('pending')} on a GPU"
         yield f"{style.strong(target.label)}  {word}"
         yield from (f"  {line}" for line in _kernels(target.verdict["kernels"], style))
         yield from (f"  {line}" for line in _tests(target.verdict, style))
@@ -60,7 +71,9 @@ def _target(target: TargetResult, report: Report, style: Style) -> Iterator[str]
 
 def _test(target: TargetResult, style: Style) -> Iterator[str]:
     word = style.good("PASSED") if target.ok else style.bad("FAILED")
-    if target.ok and target.verdict is not None and not _has_run(target.verdict):
+    if target.ok and target.pending:
+        word = style.strong("PENDING")
+    elif target.ok and target.verdict is not None and not _has_run(target.verdict):
         word = "NOT APPLICABLE"
     cached = "(cached) " if target.cached else ""
     first, *rest = [*_tests(target.verdict or {}, style), ""]
@@ -69,9 +82,11 @@ def _test(target: TargetResult, style: Style) -> Iterator[str]:
 
 
 def _has_run(verdict: Mapping[str, Any]) -> bool:
-    """Whether any case was tested; what was not tested has not passed."""
+    """Whether a gate besides the evidence was decided; what was not tested has not passed."""
+    gates = verdict.get("gates", ())
     test = verdict.get("cpu_test") or {}
-    return bool(test.get("passed") or test.get("failed"))
+    tested = test.get("passed") or test.get("failed")
+    return bool(tested) or any(g["gate"] != "evidence" and g["state"] == "passed" for g in gates)
 
 
 def _kernels(kernels: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str]:
@@ -122,9 +137,7 @@ def _tests(verdict: Mapping[str, Any], style: Style) -> Iterator[str]:
     for case in test.get("cases", ()):
         if case.get("state") == "failed":
             yield style.bad(f"  {case.get('name', '?')}: {case.get('why') or 'failed'}")
-    for gate in verdict.get("gates", ()):
-        if gate["state"] == "pending":
-            yield f"gate {gate['gate']}: pending" + (f": {gate['why']}" if gate.get("why") else "")
+    yield from device.tested(verdict)
 
 
 def _stages(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
@@ -161,7 +174,7 @@ def _footer(report: Report, style: Style) -> str:
         return style.bad("interrupted: what was finished is kept")
     if report.dry_run:
         return f"dry run: {targets}, {counted(counts[Status.WOULD_RUN], 'action')} would run"
-    state = style.bad(f"{failed} of {targets} failed") if failed else style.good(f"{targets} ok")
+    state = style.bad(f"{failed} of {targets} failed") if failed else _good(report, targets, style)
     parts = [f"{counts[status]} {word}" for status, word in _ENDS.items() if counts[status]]
     actions = f"; actions: {', '.join(parts)}" if parts else ""
     return f"{report.verb}: {state}{actions}; {seconds(report.seconds)}"
@@ -170,5 +183,14 @@ def _footer(report: Report, style: Style) -> str:
 def up_to_date(report: Report, style: Style) -> str:
     """What the same command says when nothing has changed."""
     lines = [line for target in report.targets for line in _target(target, report, style)]
+    lines += _of_devices(report, style)
     targets = counted(len(report.targets), "target" if report.verb == "build" else "test")
-    return "\n".join([*lines, f"{report.verb}: {style.good(targets + ' ok')}; nothing to do"]) + "\n"
+    return "\n".join([*lines, f"{report.verb}: {_good(report, targets, style)}; nothing to do"]) + "\n"
+
+
+def _good(report: Report, targets: str, style: Style) -> str:
+    """How many targets are well, where none failed; what waits for a verdict is not counted among them."""
+    pending = sum(bool(target.pending) for target in report.targets)
+    if not pending:
+        return style.good(f"{targets} ok")
+    return f"{len(report.targets) - pending} of {targets} ok, {style.strong(f'{pending} pending')}"
