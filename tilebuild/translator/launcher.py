@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tilebuild.translator.folding import Generic
 from tilebuild.translator.rust.tree import Parameter
 from tilebuild.translator.rust.types import ScalarType, TensorType
 
@@ -35,6 +36,7 @@ class Launcher:
     constants: Mapping[str, int]
     grid: Grid | None
     hints: Mapping[str, int] = field(default_factory=dict)
+    generics: Sequence[Generic] = ()
 
 
 #: Arithmetic of grid formulas, as Python means it.
@@ -77,7 +79,8 @@ _NEEDS: Mapping[str, frozenset[str]] = {
 
 def uses(launchers: Sequence[Launcher]) -> list[str]:
     """The `use` lines at the top of the file."""
-    lines = ["use cutile::error::Error;"]
+    names = "{Error, kernel_launch_error_result}" if any(one.generics for one in launchers) else "Error"
+    lines = [f"use cutile::error::{names};"]
     elements = {p.type.element for one in launchers for p in one.parameters if isinstance(p.type, TensorType)}
     half = sorted(elements & {"f16", "bf16"})
     if half:
@@ -107,12 +110,13 @@ def text(one: Launcher) -> list[str]:
     lines = [f"/// Launches [`{one.module}::{one.entry}`] and waits for it.", "///"]
     if one.grid is None:
         lines += ["/// `grid` is the number of blocks along each axis.", "///"]
-    lines += ["/// # Errors", "///", "/// When the launch fails.", "///", "/// # Panics", "///"]
+    fails = "the launch fails" if not one.generics else "no such instance was proven, or the launch fails"
+    lines += ["/// # Errors", "///", f"/// When {fails}.", "///", "/// # Panics", "///"]
     lines.append(f"/// When another tensor shares the storage of {_listed(p.local.name for p in written)}.")
     count = len(one.parameters) + (one.grid is None)
     if count > 7:
         lines.append('#[expect(clippy::too_many_arguments, reason = "the parameters of the Python kernel")]')
-    lines.append(f"pub fn {one.entry}({_signature(one)}) -> Result<(), Error> {{")
+    lines.append(f"pub fn {one.entry}{_generics(one)}({_signature(one)}) -> Result<(), Error> {{")
     lines += [f"    {line}" for line in _body(one, written)]
     return [*lines, "}"]
 
@@ -120,6 +124,31 @@ def text(one: Launcher) -> list[str]:
 def _listed(names: object) -> str:
     words = [f"`{n}`" for n in names]  # type: ignore[attr-defined]
     return " or ".join(words)
+
+
+def _generics(one: Launcher) -> str:
+    listed = [str(g) if g.constant else f"{g.name}: DType" for g in one.generics]
+    return f"<{', '.join(listed)}>" if listed else ""
+
+
+def _instances(one: Launcher) -> list[str]:
+    """Refuses all arguments but those whose machine code was compared with Python's."""
+    if not one.generics:
+        return []
+    own = [g.name if g.constant else f"{g.name}::DTYPE.as_str()" for g in one.generics]
+    rows = zip(*([v if g.constant else f'"{v}"' for v in g.values] for g in one.generics), strict=True)
+    proven = list(dict.fromkeys(", ".join(row) for row in rows))
+    single = len(own) == 1
+    listed = ", ".join(p if single else f"({p})" for p in proven)
+    instance = own[0] if single else f"({', '.join(own)})"
+    names = ", ".join(g.name for g in one.generics)
+    generics = ", ".join(f"{o}.to_string()" for o in own)
+    return [
+        f"if ![{listed}].contains(&{instance}) {{",
+        f'    return kernel_launch_error_result("{one.entry}: no proven instance with this {names}");',
+        "}",
+        f"let generics = vec![{generics}];",
+    ]
 
 
 def _signature(one: Launcher) -> str:
@@ -137,9 +166,10 @@ def _signature(one: Launcher) -> str:
 
 
 def _body(one: Launcher, written: Sequence[Parameter]) -> list[str]:
-    lines: list[str] = []
+    lines = _instances(one)
     if one.grid is not None:
-        lines += [f"const {name}: i32 = {one.constants[name]};" for name in one.grid.constants]
+        fixed = [name for name in one.grid.constants if name in one.constants]
+        lines = [f"const {name}: i32 = {one.constants[name]};" for name in fixed] + lines
         dimensions = [f"blocks({d})" for d in one.grid.dimensions]
         dimensions += ["1"] * (3 - len(dimensions))
         lines.append(f"let grid = ({', '.join(dimensions)});")
@@ -163,9 +193,9 @@ def _body(one: Launcher, written: Sequence[Parameter]) -> list[str]:
     ]
     arguments = ", ".join(p.local.name for p in one.parameters)
     options = _options(one.hints)
-    lines.append(
-        f"        unsafe {{ {one.module}::{one.entry}({arguments}).grid(grid){options}.execute(ctx) }}"
-    )
+    generics = ".generics(generics)" if one.generics else ""
+    call = f"{one.module}::{one.entry}({arguments}){generics}.grid(grid){options}"
+    lines.append(f"        unsafe {{ {call}.execute(ctx) }}")
     return [*lines, "    });", "    value(launched.map(|_| ()))", "})", ".sync()??;", "Ok(())"]
 
 

@@ -1,29 +1,30 @@
 """All programs of one kernel -> one Rust file, with the arguments for each. Knows the file's layout, but no
 operation.
 
-Programs whose functions read the same share one; the others get names that say what differs.
+Programs whose functions are alike share one (`entries`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tilebuild.diagnostics import Diagnostic
 from tilebuild.tileir.tree import Location
 from tilebuild.translator import launcher as host
 from tilebuild.translator import source as python_source
-from tilebuild.translator.elements import RUST_OF_DTYPE
+from tilebuild.translator.entries import Entry, entries
 from tilebuild.translator.function import Printed, print_function
 from tilebuild.translator.helpers import Helpers
 from tilebuild.translator.launcher import Grid, Launcher, can_launch
 from tilebuild.translator.names import function_name, snake
-from tilebuild.translator.program import Parameter, Program, Source
+from tilebuild.translator.program import Program, Source
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rungs import Rung
-from tilebuild.translator.rust.printer import Text, function
+from tilebuild.translator.rust.printer import Text
 from tilebuild.translator.rust.tree import Call, Unsafe, expressions, subexpressions, walk
+from tilebuild.translator.rust.types import RustType, TensorType
 
 #: Rust names of parameters and of constants, by their Python names -> the grid.
 GridMaker: TypeAlias = Callable[[Mapping[str, str], Mapping[str, str]], Grid]
@@ -54,20 +55,24 @@ def translate(
     except Refusal as refusal:
         lines = source.text.splitlines()
         return Translation(rung.name, _style(rung, False), refused=(refusal.diagnostic().with_source(lines),))
-    groups = _groups(printed, source, programs if grid is not None else ())
-    names = _names(name, [programs[g[0]] for g in groups])
-    file = _File(source, rung)
+    for one in printed:
+        _document(one, source)
+        one.function.unsafe = not rung.mutable
+        one.function.safety = _contract(one, rung)
+    file = _File(source)
     instances: dict[str, dict[str, Any]] = {}
-    for group, entry in zip(groups, names, strict=True):
-        first = printed[group[0]]
-        first.function.unsafe = not rung.mutable
-        first.function.name = entry
-        file.add(first)
+    for entry in entries(name, printed, programs):
+        first = printed[entry.members[0]]
+        file.add(entry, first)
         if rung.tensors and not rung.mutable and not first.uses_pointers:
-            file.launch(_launcher(name, first, [programs[i] for i in group], grid))
-        for index in group:
-            arguments = {"module": name, "entry": entry, "generics": [], **printed[index].arguments}
-            instances[programs[index].instance] = arguments
+            file.launch(_launcher(name, entry, first, [programs[m] for m in entry.members], grid))
+        for member in entry.members:
+            instances[programs[member].instance] = {
+                "module": name,
+                "entry": entry.name,
+                "generics": entry.arguments(member),
+                **printed[member].arguments,
+            }
     text = file.text(name)
     pointers = sorted({p for one in printed for p in one.pointers})
     by_pointer = any(one.uses_pointers for one in printed)
@@ -84,7 +89,7 @@ def translate(
 
 
 def _launcher(
-    module: str, one: Printed, programs: Sequence[Program], grid: GridMaker | None
+    module: str, entry: Entry, one: Printed, programs: Sequence[Program], grid: GridMaker | None
 ) -> Launcher | None:
     """The host function of an entry; None where the stock launcher of cutile would give false facts."""
     parameters = one.function.parameters
@@ -92,19 +97,44 @@ def _launcher(
         return None
     python = [p for p in programs[0].parameters if p.kind != "constant"]
     names = {p.name: r.local.name for p, r in zip(python, parameters, strict=True)}
-    constants = {p.name: p for p in programs[0].parameters if p.kind == "constant"}
-    rust = {n: snake(n).upper() for n, p in constants.items() if isinstance(p.value, int)}
-    values = {rust[n]: int(p.value) for n, p in constants.items() if n in rust and isinstance(p.value, int)}
-    hints = [dict(p.hints) for p in programs]
+    elements = {names[array]: element for array, element in entry.elements.items()}
+    hints = [{k: v for k, v in p.hints.items() if k != "opt_level"} for p in programs]
+    made, values = _grid(entry, programs, names, grid)
     return Launcher(
         module,
-        one.function.name,
-        parameters,
+        entry.name,
+        [replace(p, type=_generic(p.type, elements.get(p.local.name))) for p in parameters],
         one.written,
         values,
-        grid(names, rust) if grid is not None else None,
-        {k: v for k, v in hints[0].items() if k != "opt_level"} if all(h == hints[0] for h in hints) else {},
+        made,
+        hints[0] if all(h == hints[0] for h in hints) else {},
+        entry.generics,
     )
+
+
+def _generic(kind: RustType, element: str | None) -> RustType:
+    return replace(kind, element=element) if element and isinstance(kind, TensorType) else kind
+
+
+def _grid(
+    entry: Entry, programs: Sequence[Program], names: Mapping[str, str], grid: GridMaker | None
+) -> tuple[Grid | None, dict[str, int]]:
+    """The grid, and the constants in it that are not generic; no grid if those differ among the programs."""
+    generic = {g.name for g in entry.generics}
+    columns = [c for c in zip(*(p.parameters for p in programs), strict=True) if c[0].kind == "constant"]
+    rust = {c[0].name: snake(c[0].name).upper() for c in columns if isinstance(c[0].value, int)}
+    made = grid(names, rust) if grid is not None else None
+    if made is None:
+        return None, {}
+    values: dict[str, int] = {}
+    for column in columns:
+        name = rust.get(column[0].name, "")
+        if name in made.constants and name not in generic:
+            if len({repr(p.value) for p in column}) > 1:
+                return None, {}
+            assert isinstance(column[0].value, int)
+            values[name] = int(column[0].value)
+    return made, values
 
 
 def _style(rung: Rung, by_pointer: bool) -> str:
@@ -120,53 +150,9 @@ def _notes(rung: Rung, pointers: Sequence[str]) -> tuple[str, ...]:
     return (f"accessed by pointer: {listed}; the other arrays through tile views",)
 
 
-def _groups(printed: Sequence[Printed], source: Source, programs: Sequence[Program]) -> list[list[int]]:
-    """Programs whose text is the same, in order of their first member; a launcher's grid knows the
-    constants, too."""
-    by_text: dict[str, list[int]] = {}
-    for index, one in enumerate(printed):
-        _document(one, source)
-        text = "\n".join([*function(one.function).lines, *one.helpers.texts()])
-        if programs:
-            text += repr([p.value for p in programs[index].parameters])
-        by_text.setdefault(text, []).append(index)
-    return list(by_text.values())
-
-
 def _document(one: Printed, source: Source) -> None:
     python_source.annotate(one.function.body, source)
     one.function.docs = python_source.docstring(source) or (f"`{source.kernel}` of {source.path}.",)
-
-
-# --- names of the entries -------------------------------------------------------------------------
-
-
-def _names(name: str, firsts: Sequence[Program]) -> list[str]:
-    """A name for each group; with several groups it ends in what differs: element types and constants."""
-    if len(firsts) == 1:
-        return [name]
-    columns = [[_word(p) for p in row] for row in zip(*(f.parameters for f in firsts), strict=True)]
-    differing = [c for c in columns if len(set(c)) > 1]
-    names: list[str] = []
-    for index in range(len(firsts)):
-        words: list[str] = []
-        for column in differing:
-            if column[index] not in words:
-                words.append(column[index])
-        candidate = "_".join([name, *words])
-        count = sum(1 for n in names if n == candidate or n.startswith(f"{candidate}_v"))
-        names.append(candidate if not count else f"{candidate}_v{count + 1}")
-    return names
-
-
-def _word(parameter: Parameter) -> str:
-    if parameter.kind == "constant":
-        return snake(str(parameter.value).replace("-", "minus_").replace(".", "p")).strip("_")
-    if parameter.kind == "array":
-        fixed = ["n" if n is None else str(n) for n in parameter.lengths]
-        lengths = "x".join(fixed) if any(f != "n" for f in fixed) else ""
-        return "_".join(filter(None, [RUST_OF_DTYPE[parameter.dtype], lengths]))
-    return RUST_OF_DTYPE.get(parameter.dtype, parameter.dtype)
 
 
 # --- the file -------------------------------------------------------------------------------------
@@ -175,17 +161,17 @@ def _word(parameter: Parameter) -> str:
 class _File:
     """A module under construction."""
 
-    def __init__(self, source: Source, rung: Rung) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
-        self._rung = rung
-        self._entries: list[Printed] = []
+        self._texts: list[Text] = []
+        self._needs_tileir = False
         self._helpers = Helpers()
         self._launchers: list[Launcher] = []
         self.unsafe_lines = 0
 
-    def add(self, one: Printed) -> None:
-        one.function.safety = _contract(one, self._rung)
-        self._entries.append(one)
+    def add(self, entry: Entry, one: Printed) -> None:
+        self._texts.append(entry.text)
+        self._needs_tileir |= one.needs_tileir
         self._helpers.merge(one.helpers)
         self.unsafe_lines = max(self.unsafe_lines, _unsafe_count(one))
 
@@ -203,14 +189,14 @@ class _File:
         text.add("#[cutile::module]")
         text.add(f"pub mod {module} {{")
         text.add("    use cutile::core::*;")
-        if any(e.needs_tileir for e in self._entries):
+        if self._needs_tileir:
             text.add("    use cutile::tileir::*;")
         helpers = self._helpers.texts()
         for helper in [h for h in helpers if "cuda_tile::op" not in h]:
             _paragraph(text, helper)
-        for entry in self._entries:
+        for entry in self._texts:
             text.add("")
-            text.extend(function(entry.function))
+            text.extend(entry)
         for helper in [h for h in helpers if "cuda_tile::op" in h]:
             _paragraph(text, helper)
         text.add("}")
