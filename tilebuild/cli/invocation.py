@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Invocation:
-    """`folder` is where it was typed; empty if the command went elsewhere since."""
+    """`folder` is where it was typed, and `typed_in`, too; `folder` is empty if the command went elsewhere
+    since.
+    """
 
     argv: Sequence[str]
     folder: str
+    typed_in: str

@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
@@ -23,6 +24,7 @@ from tilebuild.report import ExitCode
 COMMANDS = {
     "build": ("build", "Build targets and prove their ports equal."),
     "test": ("test", "Run the tests of targets."),
+    "watch": ("watch", "Build again after each saved file."),
     "query": ("query", "Ask questions about the target graph."),
     "show": ("show", "Look at what was made of a kernel."),
     "why": ("why", "Say why actions of a target ran, or would run."),
@@ -84,14 +86,15 @@ def commands(ctx: click.Context, folder: str | None) -> None:
             os.chdir(folder)
         except OSError as error:
             raise click.UsageError(f"cannot enter {folder}: {error.strerror}") from None
-        ctx.obj = Invocation(ctx.obj.argv, "")
+        ctx.obj = replace(ctx.obj, folder="")
 
 
 def run(argv: Sequence[str]) -> int:
     """Runs one command; whatever goes wrong becomes one message and an exit code."""
     gc.disable()  # a command makes hardly any garbage with cycles, and then the process ends
     try:
-        typed = Invocation(argv, os.getcwd())
+        folder = os.getcwd()
+        typed = Invocation(argv, folder, typed_in=folder)
         result = commands.main(list(argv[1:]), prog_name="tilebuild", standalone_mode=False, obj=typed)
         sys.stdout.flush()
         return int(result or 0)
