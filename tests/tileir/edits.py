@@ -14,6 +14,7 @@ from typing import Any
 from tilebuild.tileir.liveness import liveness
 from tilebuild.tileir.operations import ELEMENTWISE
 from tilebuild.tileir.tree import (
+    AttributeValue,
     Block,
     Entry,
     Operation,
@@ -233,7 +234,7 @@ def bound_block_id(p: Program, random: Random) -> Entry | None:
         return None
     value = random.choice(operation.results)
     bounded = p.new(p.types[value])
-    fact = {"predicate": "bounded", "lower": 0}
+    fact: dict[str, AttributeValue] = {"predicate": "bounded", "lower": 0}
     assume = Operation("assume", (value,), (bounded,), fact, {"value": 1})
     entry = p.swap(operation, operation, assume)
     use = _pick(random, [o for o in entry.walk() if value in o.operands and o is not assume])

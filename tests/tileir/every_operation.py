@@ -234,10 +234,10 @@ def constants(b: Body) -> None:
         b.op("Constant", b.type("I1", 8), content)
     b.op("Constant", b.type("I32", 2, 2), struct.pack("<4i", 1, 2, 3, -4))
     b.op("Constant", b.type("F32", 4), struct.pack("<4f", 1, -0.0, float("nan"), float("inf")))
-    for element, number in product(_FLOATS, _NUMBERS):
-        if element == "F8E8M0FNU" and str(number).startswith("-"):
+    for element, value in product(_FLOATS, _NUMBERS):
+        if element == "F8E8M0FNU" and str(value).startswith("-"):
             continue
-        bits = float_to_bits(number, SimpleType[element])
+        bits = float_to_bits(value, SimpleType[element])
         content = bits.to_bytes((float_bit_size(SimpleType[element]) + 7) // 8, "little")
         for shape in ((), (4,)):
             b.op("Constant", b.type(element, *shape), content)

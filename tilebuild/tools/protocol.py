@@ -41,8 +41,7 @@ def report(diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def tool_path(name: str) -> str:
-    """Where a declared tool lies on this machine. Raises `DiagnosticError` if the action did not declare it.
-    """
+    """Where a declared tool lies on this machine. Raises `DiagnosticError` if it was not declared."""
     variable = "TILEBUILD_TOOL_" + name.upper().replace("-", "_")
     path = os.environ.get(variable, "")
     if not path:
