@@ -48,6 +48,8 @@ from tilebuild.workspace import Workspace, open_workspace
 VERIFY_LEVELS = ("none", "compare", "cpu", "gpu", "bench")
 
 _LOCK_PATIENCE_S = 600.0
+#: An action that ended so has all that it needs.
+_SOUND = frozenset({Status.RAN, Status.HIT, Status.SKIPPED, Status.WOULD_RUN, Status.MAY_RUN})
 _BENCHMARK = "tile_benchmark rule"
 
 
@@ -179,9 +181,7 @@ class Session:
                 try:
                     execution = self._execute(state, request, plan)
                     results = plan.results(execution, state.store)
-                    for result in results:
-                        if result.ok:
-                            state.publish_only(result.label, result.files)
+                    state.publish_only({result.label: result.files for result in results if result.ok})
                     state.log(execution)
                 finally:
                     state.save()
@@ -423,9 +423,11 @@ class _Plan:
     def _result(self, label: Label, execution: Execution, store: DiskStore) -> TargetResult:
         target = self.loaded.graph[label]
         files = self.goals[label]
-        needed = [execution.outcome_of(action) for action in self.analysis.needed_for(files)]
+        last = [execution.outcome_of(action) for action in self._makers(files)]
         verdict = _verdict(self.analysis.targets[label].providers, files, execution, store)
-        problem = _problem(needed) or (_failed_gate(verdict, self.request.style) if verdict else "")
+        problem = self._problem(files, last, execution) or (
+            _failed_gate(verdict, self.request.style) if verdict else ""
+        )
         return TargetResult(
             label=str(label),
             kind=target.kind.removesuffix(" rule"),
@@ -435,8 +437,20 @@ class _Plan:
             problem=problem,
             diagnostics=_words(verdict, files, execution, store) if verdict and problem else (),
             test=target.test,
-            cached=all(outcome.status in (Status.HIT, Status.SKIPPED) for outcome in needed),
+            cached=all(outcome.status in (Status.HIT, Status.SKIPPED) for outcome in last),
         )
+
+    def _makers(self, files: Sequence[Artifact]) -> list[Action]:
+        """The actions that make the files themselves, without those behind them."""
+        producer = self.analysis.producer
+        return [producer[artifact] for artifact in files if artifact in producer]
+
+    def _problem(self, files: Sequence[Artifact], last: Sequence[Outcome], execution: Execution) -> str:
+        """In words the first action that did not end well and that the files need, however far behind."""
+        if all(outcome.status in _SOUND for outcome in last):
+            return ""
+        needed = [execution.outcome_of(action) for action in self.analysis.needed_for(files)]
+        return _first_failure(needed)
 
 
 def open_runner(*, warm: bool) -> Runner:
@@ -495,8 +509,7 @@ def _words(
     return tuple(Diagnostic.from_json(item) for item in items)
 
 
-def _problem(needed: Sequence[Outcome]) -> str:
-    """The first of its actions that did not end well, in words."""
+def _first_failure(needed: Sequence[Outcome]) -> str:
     for status, words in ((Status.FAILED, "failed"), (Status.CANCELLED, "was not built")):
         for outcome in needed:
             if outcome.status is status:

@@ -94,11 +94,8 @@ class DiskStore:
         if self._is_sound(digest):
             return
         blob = self.blob_path(digest)
-        blob.parent.mkdir(exist_ok=True)
-        linkable = (
-            os.stat(path).st_mode & 0o333 == 0
-        )  # neither writable nor executable: a link is as good as a copy
-        if not (linkable and _link(path, blob)):
+        linkable = os.stat(path).st_mode & 0o333 == 0  # neither writable nor executable
+        if not (linkable and self._adopt(path, blob)):
             with self._new_file(blob) as copy:
                 _copy(path, copy, 0o444)
         self._trust(digest)
@@ -191,6 +188,18 @@ class DiskStore:
         self.discard(digest)
         return False
 
+    def _adopt(self, path: str, blob: Path) -> bool:
+        """Makes the file itself the blob; False where links are impossible."""
+        try:
+            return _link(path, blob)
+        except FileExistsError:
+            return True  # somebody else has just stored it
+        except FileNotFoundError:
+            if blob.parent.is_dir():
+                raise
+        blob.parent.mkdir(exist_ok=True)
+        return self._adopt(path, blob)
+
     def _trust(self, digest: Digest) -> None:
         self._trusted[digest] = os.stat(self.blob_path(digest)).st_mtime_ns
         self.bytes_added += digest.size
@@ -200,8 +209,11 @@ class DiskStore:
         temporary = self.root / "tmp" / f"{os.getpid()}-{self._build}-{next(self._names)}"
         try:
             yield temporary
-            destination.parent.mkdir(exist_ok=True)
-            os.rename(temporary, destination)
+            try:
+                os.rename(temporary, destination)
+            except FileNotFoundError:
+                destination.parent.mkdir(exist_ok=True)
+                os.rename(temporary, destination)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -215,11 +227,7 @@ def _link(source: str | os.PathLike[str], destination: str | os.PathLike[str]) -
     """False where a link is impossible: another file system, too many links, a system that forbids it."""
     try:
         os.link(source, destination)
-    except FileExistsError:
-        if os.path.dirname(destination) == os.path.dirname(source):
-            raise
-        return os.path.samefile(source, destination)
-    except FileNotFoundError:
+    except (FileExistsError, FileNotFoundError):
         raise
     except OSError:
         return False

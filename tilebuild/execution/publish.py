@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from tilebuild.cache.digest import Digest
@@ -68,11 +68,11 @@ class Manifest:
         with contextlib.suppress(OSError, ValueError):
             self._files = json.loads(file.read_bytes())
 
-    def replace(self, label: str, paths: Collection[str]) -> list[str]:
-        """Records a target's files; returns those it had before that nobody has now."""
-        before = self._files.get(label, [])
-        self._files[label] = sorted(paths)
-        owned = {path for files in self._files.values() for path in files}
+    def replace(self, files: Mapping[str, Collection[str]]) -> list[str]:
+        """Records the files of targets; returns those they had before that nobody has now."""
+        before = [path for label in files for path in self._files.get(label, ())]
+        self._files.update((label, sorted(paths)) for label, paths in files.items())
+        owned = {path for paths in self._files.values() for path in paths}
         return [path for path in before if path not in owned]
 
     def save(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +66,9 @@ class State:
         for name in _REFRESHED:
             shutil.rmtree(self._folder / name, ignore_errors=True)
 
-    def publish_only(self, label: str, paths: tuple[str, ...]) -> None:
-        """From now on these are the target's files; those it had before and nobody has now are removed."""
-        self.publisher.withdraw(self.manifest.replace(label, paths))
+    def publish_only(self, files: Mapping[str, tuple[str, ...]]) -> None:
+        """From now on these are the targets' files; those they had before and nobody has now are removed."""
+        self.publisher.withdraw(self.manifest.replace(files))
 
     def log(self, execution: Execution) -> None:
         write_build_log(self._folder / _LOG, execution.outcomes)
