@@ -1,4 +1,5 @@
-"""Case files of the translator: a Python kernel, how it is launched, and the Rust that is expected of each rung.
+"""Case files of the translator: a Python kernel, how it is launched, and the Rust that is expected of each
+rung.
 
     # what the case is about
     --- kernel NAME

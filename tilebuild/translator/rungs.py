@@ -13,25 +13,27 @@ from dataclasses import dataclass
 class Rung:
     """One spelling of a kernel.
 
-    `tensors`: arrays are `&Tensor` parameters where views are all that is made of them; else pointers and
-    explicit facts. `mutable`: outputs are `&mut Tensor`, stored safely. `checked`: accesses are checked and
-    no check may remain inside the kernel. `readable`: loops start at plain numbers, and block ids come from
-    the public functions, although the compiler then learns more about them than it does from Python.
+    `tensors`: arrays are `&Tensor` parameters; else pointers and explicit facts. `mutable`: outputs are
+    `&mut Tensor`, stored safely. `checked`: accesses are checked, and no check may remain inside the kernel.
+    `plain_loops`: loops run between numbers of which the compiler knows nothing, as Python's do, because it
+    assumes bounds of the loop's variable otherwise. `literal`: block ids and constants are written one to
+    one, too, instead of by the functions that a Rust author would choose.
     """
 
     name: str
     tensors: bool
     mutable: bool
     checked: bool
-    readable: bool
+    plain_loops: bool = False
+    literal: bool = False
 
 
 _RUNGS = (
-    Rung("safe", tensors=True, mutable=True, checked=True, readable=True),
-    Rung("typed", tensors=True, mutable=False, checked=True, readable=True),
-    Rung("typed-unchecked", tensors=True, mutable=False, checked=False, readable=True),
-    Rung("typed-plain", tensors=True, mutable=False, checked=False, readable=False),
-    Rung("raw", tensors=False, mutable=False, checked=False, readable=False),
+    Rung("safe", tensors=True, mutable=True, checked=True),
+    Rung("typed", tensors=True, mutable=False, checked=True),
+    Rung("typed-unchecked", tensors=True, mutable=False, checked=False),
+    Rung("typed-plain", tensors=True, mutable=False, checked=False, plain_loops=True),
+    Rung("raw", tensors=False, mutable=False, checked=False, plain_loops=True, literal=True),
 )
 
 #: Names of the rungs, best first.

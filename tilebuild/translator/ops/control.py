@@ -48,7 +48,7 @@ def for_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 def _range(e: Emitter, bounds: Sequence[Expr], element: str) -> tuple[Expr, Expr, Expr | None]:
     start, stop, step = bounds
-    if not e.rung.readable:
+    if e.rung.plain_loops:
         start, stop = (_plain(e, b) for b in (start, stop))
     if isinstance(step, Number) and step.text == "1":
         # The implicit step is an i32, so that loops over i64 name theirs.

@@ -14,11 +14,11 @@ from tilebuild.translator.rust.types import ScalarType, TupleType
 
 
 def _coordinates(function: str, fallback: str) -> Row:
-    """`get_tile_block_id().0`; without the bounds that the public function assumes on a plain rung."""
+    """`get_tile_block_id().0`; by a shim on the literal rung: the public function assumes bounds."""
 
     def row(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         name = function
-        if not e.rung.readable:
+        if e.rung.literal:
             name = f"plain_{function.removeprefix('get_')}"
             declare(e, name, function, (), (), "() -> (i32, i32, i32)", prefix="")
         if function == "get_tile_block_id":

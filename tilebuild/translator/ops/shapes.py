@@ -37,7 +37,7 @@ def constant(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     elif literal is None and e.is_scalar(result) and _is_only_spread(e, result):
         # No number of this type can be written: the constant is made in the shape that it gets.
         e.deferred[result] = (value, bits if isinstance(bits, int) else None)
-    elif literal is not None and e.rung.readable:
+    elif literal is not None and not e.rung.literal:
         # Typed by its literal, so that it can stand where it is used.
         e.bind(result, Call("broadcast_scalar", (literal, shape(e.shape(result)))))
     else:
@@ -127,7 +127,7 @@ def reshape(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         e.bind(result, e.value(source))
         e.unshaped.add(result)
         return
-    if e.is_scalar(source) and e.rung.readable and set(e.shape(result)) == {1}:
+    if e.is_scalar(source) and not e.rung.literal and set(e.shape(result)) == {1}:
         e.let(
             result, Call("broadcast_scalar", (e.value(source), shape(e.shape(result)))), "splat", infers=True
         )

@@ -143,6 +143,16 @@ def _binary(e: Binary) -> str:
     return f"{left} {e.operator} {right}"
 
 
+#: The launcher that cutile generates takes no more parameters than this.
+_LAUNCHER_LIMIT = 64
+
+
+def _entry_path(f: Function) -> str:
+    """The attribute of an entry. Beyond the launcher's limit one that only the kernel compiler understands:
+    it looks at the last word, and rustc leaves every attribute of the tool `rustfmt` alone."""
+    return "cutile::entry" if len(f.parameters) <= _LAUNCHER_LIMIT else "rustfmt::entry"
+
+
 def function(f: Function, indent: str = _INDENT) -> Text:
     """An entry with its documentation and attributes."""
     text = Text()
@@ -157,7 +167,7 @@ def function(f: Function, indent: str = _INDENT) -> Text:
             text.add(f"{indent}/// {line}".rstrip())
     if f.allows:
         text.add(f"{indent}#[allow({', '.join(f.allows)})]")
-    text.add(f"{indent}#[cutile::entry({', '.join(f.attributes)})]")
+    text.add(f"{indent}#[{_entry_path(f)}({', '.join(f.attributes)})]")
     parameters = ", ".join(f"{p.local.name}: {p.type}" for p in f.parameters)
     keyword = "pub unsafe fn" if f.unsafe else "pub fn"
     text.add(f"{indent}{keyword} {f.name}({parameters}) {{")
