@@ -73,6 +73,11 @@ class Ledger:
         """Where the rows of a target (`//package:name`) for a device class lie."""
         return self._folder / file_of(target, DeviceClass.from_json(device))
 
+    def counts(self) -> tuple[int, int]:
+        """How many files and rows the ledger has, of those that can be read."""
+        paths = list(self._folder.rglob("*.json"))
+        return len(paths), sum(len(self._files.get(path, ())) for path in paths)
+
     def problems(self) -> Iterator[tuple[Path, str, str]]:
         """Everything that does not hold in the whole ledger: file, row, fact."""
         for path in sorted(self._folder.rglob("*.json")):

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "tilebuild"
 
 VERBS = {"loading", "analysis", "execution", "query", "reporting", "watching"}
 LIBRARIES = {"translator", "tileir", "interpreter", "gpu"}
-SHELLS = {"session", "cli", "_boot", "__main__"}
+SHELLS = {"session", "device_work", "cli", "_boot", "__main__"}
 #: Libraries may know these nouns and no other module of the tool.
 LIBRARY_NOUNS = {"diagnostics"}
 #: Nouns that travel with the GPU runner to a machine without the tool: arithmetic, nothing of a build.

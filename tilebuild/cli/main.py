@@ -24,6 +24,10 @@ from tilebuild.report import ExitCode
 COMMANDS = {
     "build": ("build", "Build targets and prove their ports equal."),
     "test": ("test", "Run the tests of targets."),
+    "bench": ("bench", "Benchmark ports against their originals."),
+    "bundle": ("bundle", "Verify on another machine: export, run, import."),
+    "verify": ("verify", "Derive every recorded verdict again."),
+    "report": ("report", "Write all verdicts as one page for a browser."),
     "watch": ("watch", "Build again after each saved file."),
     "query": ("query", "Ask questions about the target graph."),
     "show": ("show", "Look at what was made of a kernel."),

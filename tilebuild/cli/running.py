@@ -1,4 +1,4 @@
-"""What `build` and `test` share: reports while it runs and afterwards, and the memo for the next time."""
+"""What `build`, `test` and `bench` share: work on a GPU, reports, and the memo for the next time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from tilebuild.reporting.lines import LineReporter
 from tilebuild.reporting.live import LiveReporter
 from tilebuild.reporting.summary import summary, up_to_date
 from tilebuild.reporting.text import Style
-from tilebuild.session import Request
+from tilebuild.session import Request, Session
+from tilebuild.settings import Settings
+
+_NVIDIA_DEVICE = "/dev/nvidiactl"
 
 
 def run(ctx: click.Context, request: Request, architectures: tuple[str, ...], *, as_json: bool) -> int:
-    reporter = _reporter(as_json)
+    reporter = reporter_for(as_json=as_json)
     session = open_session(architectures, reporter)
     try:
-        report = session.run(request)
+        report = _run(session, request)
     finally:
         reporter.close()
     if isinstance(reporter, JsonReporter):
@@ -36,11 +39,29 @@ def run(ctx: click.Context, request: Request, architectures: tuple[str, ...], *,
     return report.exit_code
 
 
+def _run(session: Session, request: Request) -> Report:
+    """Runs the request; before that, on a machine with a GPU, what it lacks there."""
+    python = gpu_python(session.settings)
+    if python is None:
+        return session.run(request)
+    from tilebuild import device_work  # it brings NumPy, which most machines do without here
+
+    failed = device_work.run_missing(session, request, python)
+    return device_work.with_failures(session.run(request), failed)
+
+
+def gpu_python(settings: Settings) -> str | None:
+    """The Python that runs GPU work on this machine; nothing where there is no GPU, or no need for one."""
+    if not settings.gpu.devices:
+        return None
+    return settings.gpu.runner or (sys.executable if os.path.exists(_NVIDIA_DEVICE) else None)
+
+
 def wants_colour(terminal: bool) -> bool:
     return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _reporter(as_json: bool) -> JsonReporter | LiveReporter | LineReporter:
+def reporter_for(*, as_json: bool) -> JsonReporter | LiveReporter | LineReporter:
     if as_json:
         return JsonReporter(sys.stdout)
     if wants_colour(sys.stderr.isatty()):

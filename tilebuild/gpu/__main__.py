@@ -14,24 +14,28 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tilebuild.gpu.device import DeviceError
-from tilebuild.gpu.plan import PLAN_FILE, PlanError, read_plan
-from tilebuild.gpu.runner import Results, WrongDevice, give_up, run_plan
+try:
+    from tilebuild.gpu.device import DeviceError
+    from tilebuild.gpu.plan import PLAN_FILE, PlanError, read_plan
+    from tilebuild.gpu.runner import Results, WrongDevice, give_up, run_plan
+except ModuleNotFoundError as error:
+    print(f"{sys.executable} needs NumPy and CuPy: {error}", file=sys.stderr)
+    raise SystemExit(36) from None
 
-OK, FAILED, INCOMPLETE, BAD_COMMAND_LINE, NO_DEVICE, LOST_DEVICE = 0, 3, 5, 2, 36, 75
+OK, FAILED, INCOMPLETE, BAD_COMMAND_LINE, WRONG_DEVICE, NO_DEVICE, LOST_DEVICE = 0, 3, 5, 2, 4, 36, 75
 _POLL_S = 0.2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns 0 when everything ran and nothing failed, 3 when something failed, 5 when the budget ran
-    out.
+    """Returns 0 when everything ran and nothing failed, 3 when something failed, 4 on a device of another
+    class, 5 when the budget ran out.
     """
     arguments = _parse(sys.argv[1:] if argv is None else argv)
     try:
         return _work(arguments) if arguments.worker else _watch(arguments)
     except (PlanError, WrongDevice) as error:
         print(error, file=sys.stderr)
-        return BAD_COMMAND_LINE
+        return WRONG_DEVICE if isinstance(error, WrongDevice) else BAD_COMMAND_LINE
     except DeviceError as error:
         print(error, file=sys.stderr, flush=True)
         if error.fatal and arguments.worker:
