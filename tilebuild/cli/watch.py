@@ -215,6 +215,7 @@ class _TextScreen:
 
     def failed(self, diagnostics: Sequence[Any], code: ExitCode, spent: float) -> None:
         self._stages.close()
+        self._verdicts.forget()
         for diagnostic in diagnostics:
             self._print(diagnostic.render())
 

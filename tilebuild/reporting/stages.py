@@ -58,11 +58,11 @@ class Stages:
         action = outcome.action
         if outcome.status in _WORKED:
             self._ended.setdefault(action.mnemonic, []).append(outcome)
-        for _, artifact in action.outputs:
-            self._open.update(self._guarded.pop(artifact, ()))
         self._open[action.mnemonic] -= 1
         if self._open[action.mnemonic] == 0 and action.mnemonic in self._ended:
             self._say(action.mnemonic)
+        for _, artifact in action.outputs:
+            self._open.update(self._guarded.pop(artifact, ()))
 
     def _say(self, mnemonic: str) -> None:
         ended = self._ended.pop(mnemonic)
@@ -74,28 +74,31 @@ class Stages:
 
 
 class Verdicts:
-    """Remembers what was said of each target, so that only news is said."""
+    """Remembers what was said of each target, so that of many targets only news is said."""
 
     def __init__(self, style: Style) -> None:
         self._style = style
         self._said: dict[str, str] = {}
 
+    def forget(self) -> None:
+        """Something else was said meanwhile: a mistake, after which each target is news again."""
+        self._said.clear()
+
     def lines(self, report: Report, spent: float) -> list[str]:
         """A line per target that was built anew, came out differently, or is still not good."""
         after = f" ({seconds(spent)})"
+        lone = len(report.targets) == 1
         lines = []
         for target in report.targets:
             text = target_line(target, self._style)
-            if not target.cached or not target.ok or self._said.get(target.label) != text:
+            if lone or not target.cached or not target.ok or self._said.get(target.label) != text:
                 lines.append(text + after)
             self._said[target.label] = text
         failed = sum(not target.ok for target in report.targets)
-        if len(report.targets) > 1:
+        if not lone:
             of_all = f"{failed} of {counted(len(report.targets), 'target')} failed"
             all_ok = f"{counted(len(report.targets), 'target')} ok"
             lines.append((self._style.bad(of_all) if failed else self._style.good(all_ok)) + after)
-        elif not lines:
-            lines.append(f"nothing to do{after}")
         return lines
 
 

@@ -166,9 +166,11 @@ def _hops(path: str) -> Iterator[str]:
     yield path
     for _ in range(_MAX_LINKS):
         try:
-            path = os.path.join(os.path.dirname(path), os.readlink(path))
+            target = os.path.join(os.path.dirname(path), os.readlink(path))
         except OSError:
             return
+        folder, name = os.path.split(target)
+        path = os.path.join(os.path.realpath(folder), name)
         yield path
 
 
