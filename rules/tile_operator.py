@@ -30,6 +30,11 @@ from tilebuild.translator.rungs import RUNGS
 from tilebuild.verdict import EVIDENCE
 
 
+#: Some kernels take the assembler minutes; a comparison may assemble each side many times.
+ASSEMBLY_LIMIT_S = 3600.0
+COMPARISON_LIMIT_S = 4 * ASSEMBLY_LIMIT_S
+
+
 class Gates(BaseModel):
     """What an operator must reach. A gate lowered below the default needs a reason."""
 
@@ -346,6 +351,7 @@ def _assemble(
         inputs=[("kernel.tilebc", byte_code)],
         outputs=[("kernel.cubin", cubin), ("assembly.json", assembly)],
         guard=guard,
+        timeout_s=ASSEMBLY_LIMIT_S,
         detail=detail,
     )
 
@@ -518,6 +524,7 @@ def _rust_side(
         ],
         outputs=[("comparison.json", comparison)],
         guard=guard,
+        timeout_s=COMPARISON_LIMIT_S,
         detail=detail,
     )
     made = [
