@@ -115,9 +115,11 @@ class Emitter:
         self.rung = rung
         self.helpers = Helpers()
         self.notes: list[str] = []
+        self.ahead_of_time = False  # whether the text needs a step that a launch does not take
         self.unchecked = False  # whether the text itself needs `unchecked_accesses`
         self.uses = uses(program.entry)
         self.unshaped: set[ir.Value] = set()  # tiles that still stand as the scalar they are made of
+        self.spread_pointers: dict[ir.Value, ir.Value] = {}  # by the pointer of rank 0 that they repeat
         #: Constants that no literal gives, until they are broadcast to their shape: number and bits.
         self.deferred: dict[ir.Value, tuple[bool | int | float, int | None]] = {}
         self.scopes: list[Scope] = [Scope()]

@@ -85,11 +85,16 @@ def _line(rows: Sequence[Sequence[str]], generics: _Generics) -> str | None:
             words.append(column[0])
             continue
         found = generics.name(column)
-        if found is None or following == ":" or (found.constant and following in _ELEMENTS):
+        if found is None or _is_path(rows[0][index + 1 :]) or (found.constant and following in _ELEMENTS):
             return None
         words.append(found.name)
         skip = found.constant and following == "i32"
     return "".join(words)
+
+
+def _is_path(following: Sequence[str]) -> bool:
+    """`::NAME` behind a type, other than the two constants that every element type has."""
+    return list(following[:2]) == [":", ":"] and "".join(following[2:3]) not in ("ZERO", "ONE")
 
 
 class _Generics:

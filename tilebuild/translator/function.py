@@ -72,6 +72,7 @@ class Printed:
     pointers: tuple[str, ...] = ()  # arrays that are accessed by pointer
     uses_pointers: bool = False
     written: tuple[str, ...] = ()  # the tensor parameters that are written through views
+    ahead_of_time: bool = False  # whether a launch cannot compile it
 
 
 def print_function(program: Program, rung: Rung, name: str) -> Printed:
@@ -102,11 +103,12 @@ def print_function(program: Program, rung: Rung, name: str) -> Printed:
     return Printed(
         function,
         e.helpers,
-        _arguments(lifted, parameters),
+        _arguments(lifted, parameters) | ({"ahead_of_time": True} if e.ahead_of_time else {}),
         e.needs_tileir,
         tuple(a.name for a in lifted.arrays if a.by_pointer),
         any(o.name in _POINTER_OPERATIONS for o in program.entry.walk()),
         tuple(local.name for array, local in parameters.tensors.items() if array.stored),
+        e.ahead_of_time,
     )
 
 
@@ -236,9 +238,7 @@ class _Parameters:
         if not used:
             return
         words = "_".join("n" if n == -1 else str(n) for n in strides)
-        function = self.e.helpers.strides(
-            element, shape_generic(lengths), shape_generic(strides), f"strides_{element}_{words}"
-        )
+        function = self.e.helpers.strides(shape_generic(lengths), shape_generic(strides), f"strides_{words}")
         generic = ArrayType(f"Shape<{shape_generic(strides)}>")
         source = self._let(Local(f"{array.name}_strides"), generic, Call(function, (Var(local),)))
         dynamic = [a for a, n in enumerate(strides) if n == -1]

@@ -162,14 +162,14 @@ unsafe fn {name}<E: ElementType, const T: [i32; {rank}]>(
 """,
         )
 
-    def strides(self, element: str, lengths: str, strides: str, name: str) -> str:
+    def strides(self, lengths: str, strides: str, name: str) -> str:
         """A function that gives the run-time strides of a tensor; its name."""
         return self.add(
             name,
             f"""
 /// The strides of a tensor that are known only at run time.
 #[cuda_tile::compiler_op(name = "return_type_meta_field", type_meta_field = "strides")]
-pub fn {name}<'s>(_tensor: &Tensor<{element}, {lengths}>) -> Shape<'s, {strides}> {{
+pub fn {name}<'s, Element: ElementType>(_tensor: &Tensor<Element, {lengths}>) -> Shape<'s, {strides}> {{
     unreachable!()
 }}
 """,

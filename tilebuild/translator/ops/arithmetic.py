@@ -8,7 +8,7 @@ from tilebuild.tileir import tree as ir
 from tilebuild.translator.emitter import Attributes, Emitter, Row
 from tilebuild.translator.ops.spelling import apply, check_sign, marker, shim, sign_of, with_sign
 from tilebuild.translator.refusal import Refusal
-from tilebuild.translator.rust.tree import Binary, Call, Expr, Path
+from tilebuild.translator.rust.tree import Binary, Call, Expr
 
 #: Element types whose operators cutile 0.5.0 does not implement ("Binary operation is not implemented").
 _NO_OPERATORS = frozenset({"i16", "u16", "tf32", "f8e4m3fn", "f8e5m2", "f8e8m0fnu"})
@@ -20,6 +20,15 @@ _PREDICATES: Mapping[str, tuple[str, str]] = {
     "less_than_or_equal": ("<=", "LessThanOrEqual"),
     "greater_than": (">", "GreaterThan"),
     "greater_than_or_equal": (">=", "GreaterThanOrEqual"),
+}
+
+_TILE_COMPARISONS: Mapping[str, str] = {
+    "==": "eq_tile",
+    "!=": "ne_tile",
+    "<": "lt_tile",
+    "<=": "le_tile",
+    ">": "gt_tile",
+    ">=": "ge_tile",
 }
 
 #: Names of temporaries that Python does not name.
@@ -189,6 +198,17 @@ def _extremum(name: str) -> Row:
     return row
 
 
+def _float_extremum(name: str) -> Row:
+    """`max_tile(a, b)` for the default flags, else `maxf(a, b, nan::…, ftz::…)`."""
+    plain = _function(f"{name}_tile", ("lhs", "rhs"))
+    flags = _function(f"{name}f", ("lhs", "rhs"), "nan", "ftz")
+
+    def row(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
+        (flags if op.attributes or e.is_scalar(op.results[0]) else plain)(e, op, attributes)
+
+    return row
+
+
 def _bitwise(symbol: str) -> Row:
     def row(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         if e.element(op.results[0]) in _NO_OPERATORS or symbol == "^":
@@ -210,9 +230,7 @@ def cmpi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     elif e.is_scalar(op.operands[0]):
         apply(e, op, "cmpi", ("lhs", "rhs"), (f"predicate::{predicate}",), "condition")
     else:
-        e.let(
-            op.results[0], Call("cmpi", (left, right, Path(f"predicate::{predicate}"))), "mask", infers=True
-        )
+        e.let(op.results[0], Call(_TILE_COMPARISONS[symbol], (left, right)), "mask", infers=True)
 
 
 def cmpf(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
@@ -222,6 +240,9 @@ def cmpf(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     # Rust's operators are ordered comparisons for every predicate in cutile 0.5.0, `!=` included.
     if e.is_scalar(left) and ordering == "ordered":
         e.let(op.results[0], Binary(symbol, e.value(left), e.value(right)), "condition", infers=True)
+    elif ordering == "ordered" and not e.is_scalar(left):
+        call = Call(_TILE_COMPARISONS[symbol], (e.value(left), e.value(right)))
+        e.let(op.results[0], call, "mask", infers=True)
     else:
         markers = (f"predicate::{predicate}", marker("cmp_ordering", ordering))
         apply(e, op, "cmpf", ("lhs", "rhs"), markers, "mask")
@@ -275,8 +296,8 @@ ROWS: Mapping[str, Row] = {
     "absf": _function("absf", ("source",)),
     "atan2": _function("atan2", ("x", "y")),
     "fma": _function("fma", ("lhs", "rhs", "acc"), "rounding", "ftz"),
-    "maxf": _function("maxf", ("lhs", "rhs"), "nan", "ftz"),
-    "minf": _function("minf", ("lhs", "rhs"), "nan", "ftz"),
+    "maxf": _float_extremum("max"),
+    "minf": _float_extremum("min"),
     "fpowf": _function("pow", ("source", "exponent")),
     "fpowi": fpowi,
     "ceil": _function("ceil", ("source",)),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilebuild.tileir import tree as ir
+from tilebuild.translator import pointer_helpers as texts
 from tilebuild.translator.emitter import Attributes, Emitter, Row
-from tilebuild.translator.ops.spelling import as_tile, marker, shim_name, tile_text
+from tilebuild.translator.ops.spelling import as_tile, marker, shape
 from tilebuild.translator.ops.views import mode
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rust.tree import (
@@ -21,15 +22,22 @@ from tilebuild.translator.rust.tree import (
     Unsafe,
     Var,
 )
-from tilebuild.translator.rust.types import PointerTileType, TileType, TokenType, TupleType
+from tilebuild.translator.rust.types import TileType, TokenType, TupleType
 
+_STORE = "the mask admits only elements of the array that no other block accesses, as in the Python kernel."
 _LOAD = "the mask admits only elements of the array, as in the Python kernel."
 _FACT = "the launch guarantees it."
 
 
 def offset(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     pointer, by = op.operands
-    e.let(op.results[0], Method(e.pointer_tile(pointer), "offset_tile", (as_tile(e, by),)), "pointers")
+    base = e.spread_pointers.get(pointer)
+    if base is None:
+        e.let(op.results[0], Method(e.pointer_tile(pointer), "offset_tile", (as_tile(e, by),)), "pointers")
+        return
+    extents = e.shape(by)
+    call = Call(texts.pointers(e.helpers, len(extents)), (e.pointer_tile(base), e.value(by), shape(extents)))
+    e.let(op.results[0], call, "pointers")
 
 
 def assume(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
@@ -78,6 +86,12 @@ class _Order:
         if hints:
             raise Refusal(f"{op.name} with the hints {', '.join(hints)} has no Rust form yet")
 
+    @property
+    def plain(self) -> bool:
+        return (self.ordering.text, self.latency.text) == ("ordering::Weak", "Latency::<0>") and isinstance(
+            self.scope, Path
+        )
+
 
 def some(e: Emitter, values: tuple[ir.Value, ...]) -> Expr:
     """`Some(x)` of an optional operand, or `None`. cutile infers no types inside of `Some`: what stands
@@ -99,11 +113,13 @@ def load_ptr_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     (source,) = op.group("source")
     tile, token = op.results
     padding = op.group("padding_value")
+    if order.plain and op.group("mask") and padding and op.group("token") and _gather(e, op):
+        return
     mask, waiting = some(e, op.group("mask")), some_token(e, op.group("token"))
     function = "load_ptr_tko"
     fill: Expr = Path("None")
     if padding:
-        function = _padded_load(e, source, tile)
+        function = texts.padded_load(e.helpers, len(e.shape(tile)))
         fill = some(e, padding)
     arguments = (e.pointer_tile(source), order.ordering, order.scope, mask, fill, waiting, order.latency)
     call = Unsafe(Call(function, arguments), _LOAD)
@@ -111,6 +127,29 @@ def load_ptr_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         _scalar_load(e, tile, token, call)
     else:
         e.let_pair(tile, token, call, "gathered", "loaded")
+
+
+def _gather(e: Emitter, op: ir.Operation) -> bool:
+    """A load under a mask as a call of a helper; false where there is none."""
+    tile, token = op.results
+    ordered = token in e.uses
+    groups = ("source", "mask", "padding_value", "token")
+    pointer, mask, padding, waiting = (op.group(g)[0] for g in groups)
+    if e.is_scalar(tile):
+        if ordered:
+            return False
+        arguments = (e.pointer_tile(pointer), e.value(mask), e.value(padding), e.value(waiting))
+        call = Unsafe(Call(texts.load_at(e.helpers, e.element(tile)), arguments), _LOAD)
+        e.let(tile, call, "gathered", infers=True)
+        return True
+    function = texts.gather(e.helpers, len(e.shape(tile)), ordered=ordered)
+    arguments = (e.pointer_tile(pointer), e.named(mask), e.named(padding), e.value(waiting))
+    call = Unsafe(Call(function, arguments), _LOAD)
+    if ordered:
+        e.let_pair(tile, token, call, "gathered", "loaded")
+    else:
+        e.let(tile, call, "gathered")
+    return True
 
 
 def _scalar_load(e: Emitter, tile: ir.Value, token: ir.Value, call: Expr) -> None:
@@ -124,37 +163,16 @@ def _scalar_load(e: Emitter, tile: ir.Value, token: ir.Value, call: Expr) -> Non
     e.let(tile, Call("tile_to_scalar", (Var(value),)), "gathered")
 
 
-def _padded_load(e: Emitter, source: ir.Value, tile: ir.Value) -> str:
-    """A shim whose padding is a tile: the public function takes a literal and fails beyond rank 1."""
-    name = shim_name("load_padded", [tile], e)
-    kind = tile_text(e, tile)
-    mask = TileType("bool", e.shape(tile))
-    pointers = PointerTileType(e.element(source), e.shape(tile))
-    e.helpers.add(
-        name,
-        f"""
-/// `load_ptr_tko` with a tile as padding: in cutile 0.5.0 it can only be a number, and only up to rank 1.
-#[allow(unused_variables)]
-#[cuda_tile::op(name = "cuda_tile.load_ptr_tko", params = ["source"])]
-pub unsafe fn {name}<O: ordering::LoadMode, Sc: scope::Mode, const CYCLES: i32>(
-    source: {pointers},
-    memory_ordering: O,
-    memory_scope: Option<Sc>,
-    mask: Option<{mask}>,
-    padding_value: Option<{kind}>,
-    token: Option<Token>,
-    latency: Latency<CYCLES>,
-) -> ({kind}, Token) {{
-    unreachable!()
-}}
-""",
-    )
-    return name
-
-
 def store_ptr_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     order = _Order(e, op, attributes)
     (destination,) = op.group("destination")
+    if order.plain and op.group("mask") and op.group("token") and e.shape(destination):
+        groups = ("value", "mask")
+        value, mask = (e.named(op.group(g)[0]) for g in groups)
+        function = texts.scatter(e.helpers, len(e.shape(destination)))
+        call = Call(function, (e.pointer_tile(destination), value, mask, e.value(op.group("token")[0])))
+        let_token(e, op.results[0], Unsafe(call, _STORE), "stored")
+        return
     arguments = (
         e.pointer_tile(destination),
         _operand(e, op.group("value")[0]),

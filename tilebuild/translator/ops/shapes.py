@@ -132,11 +132,22 @@ def reshape(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
             result, Call("broadcast_scalar", (e.value(source), shape(e.shape(result)))), "splat", infers=True
         )
         return
+    if isinstance(e.tile(source).element, ir.Pointer) and _only_offset(e, source, result):
+        e.spread_pointers[result] = source
+        return
     if isinstance(e.tile(source).element, ir.Pointer):
         e.let(result, Method(e.pointer_tile(source), "reshape", (shape(e.shape(result)),)), "pointers")
         return
     receiver = as_tile(e, source)
     let_tile(e, result, Method(receiver, "reshape", (shape(e.shape(result)),)), "reshaped", infers=True)
+
+
+def _only_offset(e: Emitter, source: ir.Value, result: ir.Value) -> bool:
+    """Whether a pointer is repeated for nothing but offsets from it, which a helper does in one step."""
+    if e.rung.literal or e.shape(source) or not _only_broadcast(e, result):
+        return False
+    spread = [u.results[0] for u in e.uses[result]]
+    return all(u.name == "offset" for s in spread for u in e.uses.get(s, []))
 
 
 def _only_broadcast(e: Emitter, value: ir.Value) -> bool:
@@ -147,7 +158,9 @@ def _only_broadcast(e: Emitter, value: ir.Value) -> bool:
 def broadcast(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     source, result = op.operands[0], op.results[0]
     extents = shape(e.shape(result))
-    if source in e.deferred:
+    if source in e.spread_pointers:
+        e.spread_pointers[result] = e.spread_pointers[source]
+    elif source in e.deferred:
         _dense(e, result, *e.deferred[source])
     elif isinstance(e.tile(source).element, ir.Pointer):
         e.let(result, Method(e.pointer_tile(source), "broadcast", (extents,)), "pointers")

@@ -207,7 +207,7 @@ def let_tile(e: Emitter, value: ir.Value, expression: Expr, fallback: str, *, in
         e.let(value, expression, fallback, infers=infers)
         return
     kind = TileType(e.element(value), ())
-    tile = e.temporary(f"{e.program.name(value) or fallback}_tile", kind, expression)
+    tile = e.temporary(f"{e.program.name(value) or fallback}_tile", kind, expression, infers=infers)
     e.let(value, Call("tile_to_scalar", (tile,)), fallback)
 
 
