@@ -53,6 +53,9 @@ _DEPTH = 6
 #: Functions of whose arguments cutile infers no types: what stands there has a name.
 _OPAQUE = ("Some", "load_", "store_", "atomic_", "join_tokens")
 
+#: Functions that take the statements directly before them as a combiner: nothing comes between.
+_COMBINING = ("reduce_with_", "scan_with_")
+
 
 def nest(body: Block) -> None:
     """Nests in place, innermost blocks included."""
@@ -152,8 +155,12 @@ def _is_constant(value: Expr) -> bool:
     return isinstance(value, Call) and value.function == "constant"
 
 
+def _combines(value: Expr) -> bool:
+    return isinstance(value, Call) and value.function.startswith(_COMBINING)
+
+
 def _may_move(let: Let, into: Statement, counts: Counter[Local], assigned: set[Local]) -> bool:
-    if let.mutable or counts[let.local] != 1 or blocks(let):
+    if let.mutable or counts[let.local] != 1 or blocks(let) or _combines(let.value):
         return False
     if let.local.python and not _same_name(let, into):
         return False
@@ -177,6 +184,8 @@ def _fits(statement: Statement, let: Let, position: list[int]) -> bool:
     if isinstance(let.value, Unsafe) and not isinstance(statement, Let | LetTuple | Assign | Do):
         return False
     root = expressions(statement)[position[0]]
+    if _combines(root):
+        return False
     if len(position) == 1:
         return (
             let.infers

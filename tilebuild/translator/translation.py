@@ -64,7 +64,7 @@ def translate(
     for entry in entries(name, printed, programs):
         first = printed[entry.members[0]]
         file.add(entry, first)
-        if rung.tensors and not rung.mutable and not first.uses_pointers:
+        if rung.tensors and not rung.mutable and not first.uses_pointers and not first.ahead_of_time:
             file.launch(_launcher(name, entry, first, [programs[m] for m in entry.members], grid))
         for member in entry.members:
             instances[programs[member].instance] = {
@@ -83,7 +83,7 @@ def translate(
         text.origins,
         file.unsafe_lines,
         instances=instances,
-        notes=_notes(rung, pointers),
+        notes=_notes(rung, pointers, printed),
         interface="trailing-unused" if rung.mutable else "same",
     )
 
@@ -143,11 +143,14 @@ def _style(rung: Rung, by_pointer: bool) -> str:
     return "typed" if rung.tensors and not by_pointer else "raw"
 
 
-def _notes(rung: Rung, pointers: Sequence[str]) -> tuple[str, ...]:
-    if not rung.tensors or not pointers:
-        return ()
-    listed = ", ".join(pointers)
-    return (f"accessed by pointer: {listed}; the other arrays through tile views",)
+def _notes(rung: Rung, pointers: Sequence[str], printed: Sequence[Printed]) -> tuple[str, ...]:
+    notes = []
+    if any(one.ahead_of_time for one in printed):
+        notes.append("ahead of time only: cutile 0.5.0 cannot compile a general reduction at a launch")
+    if rung.tensors and pointers:
+        listed = ", ".join(pointers)
+        notes.append(f"accessed by pointer: {listed}; the other arrays through tile views")
+    return tuple(notes)
 
 
 def _document(one: Printed, source: Source) -> None:
