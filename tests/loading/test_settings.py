@@ -96,3 +96,11 @@ def test_the_root_is_the_nearest_ancestor(tmp_path: Path) -> None:
 def test_no_workspace(tmp_path: Path) -> None:
     with pytest.raises(DiagnosticError, match="not inside a tilebuild workspace"):
         find_root(tmp_path)
+
+
+def test_device_classes(tmp_path: Path) -> None:
+    read = settings(tmp_path, '[gpu]\ndevices = ["NVIDIA H200/9.0/132"]\n', {})
+    assert [device.slug for device in read.gpu.classes] == ["nvidia-h200-cc9.0-132sm"]
+    read = settings(tmp_path, "", {}, TILEBUILD_GPU_DEVICES="A/9.0/4, B/10.0/8")
+    assert [device.name for device in read.gpu.classes] == ["A", "B"]
+    assert "'H200' is not a device class" in error(tmp_path, '[gpu]\ndevices = ["H200"]\n')

@@ -60,12 +60,12 @@ def _add_gpu(
     states: list[dict[str, Any]] = []
     pending: list[dict[str, Any]] = []
     if "test" in wanted:
-        verdict["gpu_test"] = [gpu_gates.test_summary(item) for item in planned]
-        states.append(gpu_gates.test_gate(planned))
+        verdict["gpu_test"] = [gpu_gates.tests_of(item) for item in planned]
+        states.append(gpu_gates.tests_gate(planned))
         pending += gpu_gates.pending(planned, gpu_gates.TEST)
     if "speed" in wanted or "measured-speed" in wanted:
         measured = "measured-speed" in wanted
-        verdict["benchmark"] = [gpu_gates.benchmark_summary(item, gates) for item in planned]
+        verdict["benchmark"] = [gpu_gates.benchmarks_of(item, gates) for item in planned]
         speed = list(gpu_gates.speed_gates(planned, gates, measured=measured))
         states += speed
         if any(gate["state"] == "pending" for gate in speed):
