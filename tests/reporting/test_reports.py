@@ -160,3 +160,36 @@ def test_small_pieces() -> None:
         "0.00 s", "0.99 s", "1.0 s", "59.9 s", "1 min 0 s", "2 min 5 s",
     ]  # fmt: skip
     assert columns([["a", "10"], ["bcd", "2"]], right=frozenset({1})) == ["a    10", "bcd   2"]
+
+
+PENDING = {
+    "target": "//k:softmax",
+    "kernels": ["softmax"],
+    "case": "f16_5x17",
+    "stage": "gpu-test",
+    "device": "NVIDIA H200 (compute capability 9.0, 132 SMs)",
+    "why": "",
+    "command": "tilebuild bundle export //k:softmax --out DIR",
+}
+TESTED = {"device": {"name": "NVIDIA H200"}, "passed": 2, "pending": 1, "not_applicable": 0}
+
+
+def test_pending_is_named_and_no_pass() -> None:
+    waiting = operator(verdict=verdict(gpu_test=[TESTED], pending=[PENDING]))
+    text = summary(report(waiting), PLAIN)
+    assert "//k:softmax  ok, but pending on a GPU" in text
+    assert "gpu test on NVIDIA H200: 2 passed, 1 pending" in text
+    assert "`tilebuild bundle export //k:softmax --out DIR`" in text
+    assert "build: 0 of 1 target ok, 1 pending" in text
+    assert "case f16_5x17" not in text
+    assert report(waiting).exit_code is ExitCode.OK
+
+
+def test_pending_fails_tests_unless_allowed() -> None:
+    waiting = operator(label="//k:softmax.gpu_test", test=True, verdict=verdict(pending=[PENDING]))
+    asked = report(waiting, verb="test")
+    assert asked.exit_code is ExitCode.TESTS_FAILED
+    assert "//k:softmax.gpu_test  PENDING" in summary(asked, PLAIN)
+    place = "kernel softmax, case f16_5x17, gpu-test on NVIDIA H200 (compute capability 9.0, 132 SMs)"
+    assert f"PENDING //k:softmax: {place}" in summary(asked, PLAIN)
+    assert report(waiting, verb="test", allow_pending=True).exit_code is ExitCode.OK

@@ -10,11 +10,11 @@ import pytest
 from tilebuild.ledger import Stage
 from tilebuild.tools.gpu_gates import (
     Planned,
-    benchmarks_of,
+    gate_of_tests,
+    gates_of_speed,
     pending,
-    speed_gates,
-    tests_gate,
-    tests_of,
+    summary_of_benchmarks,
+    summary_of_tests,
 )
 
 DEVICE = {"name": "NVIDIA Fake", "compute_capability": "9.0", "sm_count": 4}
@@ -41,19 +41,19 @@ def planned(
 
 
 def speed(*items: Planned, measured: bool = False) -> Sequence[Mapping[str, Any]]:
-    return list(speed_gates(items, GATES, measured=measured))
+    return list(gates_of_speed(items, GATES, measured=measured))
 
 
 def test_all_passed() -> None:
     found = planned(("a", "gpu-test", row("passed")), ("b", "gpu-test", row("passed")))
-    assert tests_gate([found])["state"] == "passed"
-    assert tests_of(found)["passed"] == 2
+    assert gate_of_tests([found])["state"] == "passed"
+    assert summary_of_tests(found)["passed"] == 2
     assert list(pending([found], "gpu-test")) == []
 
 
 def test_one_pending_leaves_the_gate_pending() -> None:
     found = planned(("a", "gpu-test", row("passed")), ("b", "gpu-test", None))
-    gate = tests_gate([found])
+    gate = gate_of_tests([found])
     assert gate["state"] == "pending"
     expected = "1 case without a verdict on NVIDIA Fake (compute capability 9.0, 4 SMs): b"
     assert gate["why"] == expected
@@ -63,11 +63,11 @@ def test_one_pending_leaves_the_gate_pending() -> None:
 
 
 def test_nothing_required_and_nothing_that_can_run_are_not_applicable() -> None:
-    assert tests_gate([])["state"] == "not-applicable"
+    assert gate_of_tests([])["state"] == "not-applicable"
     assert "gpu.devices" in speed()[0]["why"]
     unfit = planned(("a", "gpu-test", None), reason="there is no rust cubin")
-    assert tests_gate([unfit])["state"] == "not-applicable"
-    assert tests_of(unfit)["cases"][0]["why"] == "there is no rust cubin"
+    assert gate_of_tests([unfit])["state"] == "not-applicable"
+    assert summary_of_tests(unfit)["cases"][0]["why"] == "there is no rust cubin"
 
 
 def test_identity_meets_the_speed_gate_without_figures() -> None:
@@ -94,7 +94,7 @@ def test_different_code_needs_figures(ratio: float, state: str) -> None:
     assert speed(planned(one, identical=False))[0]["state"] == state
     waiting = planned(one, ("b", "benchmark", None), identical=False)
     assert speed(waiting)[0]["state"] == "pending"
-    assert benchmarks_of(waiting, GATES)["pending"] == 1
+    assert summary_of_benchmarks(waiting, GATES)["pending"] == 1
 
 
 def test_different_code_without_benchmarks() -> None:

@@ -50,7 +50,7 @@ class Planned:
         return list(dict.fromkeys(step["kernel"] for step in entry["steps"])) if entry else []
 
 
-def tests_of(planned: Planned) -> dict[str, Any]:
+def summary_of_tests(planned: Planned) -> dict[str, Any]:
     """The cases of a device class, counted by state."""
     found = planned.of(TEST)
     states = [stage.state for stage in found]
@@ -63,7 +63,7 @@ def tests_of(planned: Planned) -> dict[str, Any]:
     }
 
 
-def tests_gate(planned: Sequence[Planned]) -> dict[str, str]:
+def gate_of_tests(planned: Sequence[Planned]) -> dict[str, str]:
     """The state of the gate over all device classes."""
     found = [stage for item in planned for stage in item.of(TEST)]
     states = {stage.state for stage in found}
@@ -74,7 +74,7 @@ def tests_gate(planned: Sequence[Planned]) -> dict[str, str]:
     return _gate(TEST, "passed" if "passed" in states else "not-applicable", "")
 
 
-def benchmarks_of(planned: Planned, gates: Mapping[str, Any]) -> dict[str, Any]:
+def summary_of_benchmarks(planned: Planned, gates: Mapping[str, Any]) -> dict[str, Any]:
     """The benchmark cases of a device class: figures in nanoseconds, ratios Rust over Python."""
     found = planned.of(BENCHMARK)
     rows = [stage.row for stage in found if stage.row is not None]
@@ -89,7 +89,7 @@ def benchmarks_of(planned: Planned, gates: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def speed_gates(
+def gates_of_speed(
     planned: Sequence[Planned], gates: Mapping[str, Any], *, measured: bool
 ) -> Iterator[dict[str, Any]]:
     """The speed gate of each device class; identity alone meets it unless figures are asked for."""

@@ -60,13 +60,13 @@ def _add_gpu(
     states: list[dict[str, Any]] = []
     pending: list[dict[str, Any]] = []
     if "test" in wanted:
-        verdict["gpu_test"] = [gpu_gates.tests_of(item) for item in planned]
-        states.append(gpu_gates.tests_gate(planned))
+        verdict["gpu_test"] = [gpu_gates.summary_of_tests(item) for item in planned]
+        states.append(gpu_gates.gate_of_tests(planned))
         pending += gpu_gates.pending(planned, gpu_gates.TEST)
     if "speed" in wanted or "measured-speed" in wanted:
         measured = "measured-speed" in wanted
-        verdict["benchmark"] = [gpu_gates.benchmarks_of(item, gates) for item in planned]
-        speed = list(gpu_gates.speed_gates(planned, gates, measured=measured))
+        verdict["benchmark"] = [gpu_gates.summary_of_benchmarks(item, gates) for item in planned]
+        speed = list(gpu_gates.gates_of_speed(planned, gates, measured=measured))
         states += speed
         if any(gate["state"] == "pending" for gate in speed):
             pending += gpu_gates.pending(planned, gpu_gates.BENCHMARK)
