@@ -19,7 +19,7 @@ from tilebuild.translator.ops.spelling import (
 )
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rust.tree import ArrayOf, Call, Expr, Method, Number, Path, Unsafe
-from tilebuild.translator.rust.types import PointerTileType, ScalarType, TokenType
+from tilebuild.translator.rust.types import PointerTileType, ScalarType, TileType, TokenType
 
 
 def constant(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
@@ -60,12 +60,27 @@ def _dense(e: Emitter, result: ir.Value, value: bool | int | float, bits: int | 
         literal = Path(f"{element}::{infinity}")
     elif element == "i64" and literal is None and isinstance(value, int):
         literal = Number(str(value), "i64")
+    if literal is None and element in _BITS and bits is not None and (value != value or value == 0):
+        _by_bits(e, result, bits)
+        return
     # `constant(false, …)` encodes true, large unsigned values encode 0, bf16 infinity encodes NaN: all
     # silently.
     if literal is None or (element == "bool" and not value):
         _shim(e, result, value, bits)
         return
     let_tile(e, result, Call("constant", (literal, shape(e.shape(result)))), "constant")
+
+
+#: Integers with as many bits as a float, to write NaN and negative zero, for which there is no literal.
+_BITS: Mapping[str, int] = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+
+
+def _by_bits(e: Emitter, result: ir.Value, bits: int) -> None:
+    width = _BITS[e.element(result)]
+    signed = bits - (1 << width) if bits >> (width - 1) else bits
+    kind = TileType(f"i{width}", e.shape(result))
+    call = Call("constant", (Number(str(signed), f"i{width}"), shape(e.shape(result))))
+    let_tile(e, result, Call("bitcast", (e.temporary("bits", kind, call),)), "constant")
 
 
 def _shim(e: Emitter, result: ir.Value, value: bool | int | float, bits: int | None) -> None:
@@ -94,6 +109,8 @@ def _shim_argument(element: str, value: bool | int | float, bits: int | None) ->
         return "f32", Path(f"f32::{'INFINITY' if value > 0 else 'NEG_INFINITY'}")
     if element in ("f16", "bf16", "tf32") and finite and (value != 0 or not bits):
         return "f32", Number(decimal(float(value), "f32"), "f32")
+    if element.startswith("f8") and bits is not None:
+        return "i32", Number(str(bits), "i32")  # cutile reads the text of these as their bits
     raise Refusal(f"the {element} constant {value} has no Rust form yet")
 
 
