@@ -56,9 +56,10 @@ class Watch:
         return names, self.next("report", "error", "changed")
 
     def is_silent(self) -> bool:
-        """Whether nothing more is said; waits longer than any debounce."""
+        """Whether nothing more is built; waits longer than any debounce."""
         time.sleep(1.5)
-        return self._lines.empty()
+        said = [json.loads(self._lines.get())["event"] for _ in range(self._lines.qsize())]
+        return set(said) <= {"notice"}
 
     def end(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)

@@ -36,6 +36,7 @@ from tilebuild.reporting.text import Style
 from tilebuild.session import VERIFY_LEVELS, Reads, Request, open_runner
 from tilebuild.toolchain import watched
 from tilebuild.watching.hints import EventHints, Hints, PollingHints, refusal, silent_file_system
+from tilebuild.watching.loops import Loops
 from tilebuild.watching.sentinel import News, Sentinel
 from tilebuild.watching.snapshot import Change, Scope, signature
 
@@ -87,7 +88,8 @@ def command(
     )
     gc.enable()  # this command stays
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, signal.default_int_handler)
     screen = _JsonScreen() if as_json else _TextScreen(sys.stdout, root)
     digests = FileDigests()
     sentinel = Sentinel(_hints(root, poll, screen), digests.digest, screen.tell)
@@ -120,6 +122,7 @@ class _Watch:
     def run(self) -> int:
         """One build, and one more after all news; returns when a person interrupts."""
         news: News | None = None
+        loops = Loops()
         while True:
             cancellation = Cancellation()
             self.sentinel.building(cancellation.request)
@@ -128,8 +131,13 @@ class _Watch:
             if ended and not cancellation.requested:
                 return ExitCode.INTERRUPTED
             gc.collect()
+            if news is None:
+                self.screen.tell("waiting for changes; Ctrl-C ends")
+            ended_at = time.monotonic()
             news = self.sentinel.wait()
             self.screen.changed(news)
+            if path := loops.note({change.path for change in news.changes}, news.noticed < ended_at):
+                self.screen.tell(f"{path} changes whenever something is built: does a program write it?")
             if self.tools.have_changed():
                 raise _ToolsChanged
 
@@ -171,14 +179,16 @@ class _Watch:
 class _Tools:
     """The tools that actions run, as they were when their digests were made: once in a process."""
 
+    _names: frozenset[str] = frozenset()
     _scope: Scope = field(default_factory=Scope)
     _before: tuple[object, ...] = ()
 
     def note(self, reads: Reads) -> None:
-        names = {tool.name for action in reads.actions for tool in action.tools}
-        scope = Scope(frozenset(watched.files(names)), frozenset(watched.folders()))
-        if not scope.files <= self._scope.files:
-            self._scope, self._before = scope, signature(scope)
+        names = self._names | {tool.name for action in reads.actions for tool in action.tools}
+        if names != self._names:
+            self._names = names
+            self._scope = Scope(frozenset(watched.files(names)), frozenset(watched.folders()))
+            self._before = signature(self._scope)
 
     def have_changed(self) -> bool:
         return signature(self._scope) != self._before
