@@ -87,18 +87,14 @@ def _planned(request: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, A
 def _code_digest(name: str, content: bytes) -> str:
     """A digest of the machine code in a cubin: of all that a device sees of it but its entry's name.
 
-    Parameters are no part of it, the arguments of a case give their layout; nor is the host program, which
-    the runner does not use. Empty for another file, and for a cubin that cannot be read, which counts whole.
+    Parameters are no part of it, the arguments of a case give their layout. Empty for another file, and for a
+    cubin that cannot be read, which counts whole.
     """
     try:
         parts = machine_code(content) if name.endswith(".cubin") else {}
     except NotACubin:
         return ""
-    listed = [
-        [part, sha256(data).hexdigest()]
-        for part, data in sorted(parts.items())
-        if not part.startswith("host ")
-    ]
+    listed = [[part, sha256(data).hexdigest()] for part, data in sorted(parts.items())]
     return sha256(json.dumps(listed).encode()).hexdigest() if listed else ""
 
 
