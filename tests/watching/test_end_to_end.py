@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import random
 import shutil
 import signal
 import subprocess
@@ -189,3 +190,24 @@ def test_a_checkout_of_a_thousand_files_is_one_build(space: Space, start: Callab
     assert report["exit_code"] == 0
     assert space.read("text/joined/joined.out").count("old") == 1001
     assert watch.is_silent()
+
+
+@pytest.mark.parametrize("options", [(), ("--poll",)], ids=["events", "polling"])
+def test_after_a_storm_of_saves_the_last_one_is_built(
+    space: Space, start: Callable[..., Watch], options: tuple[str, ...]
+) -> None:
+    watch = start(*options)
+    chance = random.Random(7)
+    file = space.root / "text/in.txt"
+    for number in range(40):
+        played(chance.choice([vim, vscode, jetbrains])(file))()
+        file.write_text(f"{number}\n")
+        if chance.random() < 0.3:
+            shutil.rmtree(file.parent)
+            time.sleep(chance.choice([0.0, 0.3, 1.0]))
+            space.write("text/BUILD", _BUILD)
+            space.write("text/in.txt", f"{number}\n")
+        time.sleep(chance.choice([0.0, 0.1, 0.2, 0.4]))
+    while not watch.is_silent():
+        pass
+    assert space.read("text/joined/joined.out") == file.read_text()
