@@ -85,4 +85,6 @@ def test_a_comment_needs_nothing(space: Space) -> None:
         kernel.write_text(text)
     assert events[-1]["exit_code"] == 0
     ran = {e["mnemonic"] for e in events if e["event"] == "finished" and e["status"] == "ran"}
-    assert not ran & {"Assemble", "Compare", "CpuTest"}, ran
+    looked = {"PythonIr", "Translate", "CargoCheck", "RustIr"}
+    said = {"Judge", "Choose", "PublishPort"}  # a refused rung names its line; the Rust has the comment
+    assert ran <= looked | said

@@ -30,7 +30,6 @@ def side(name: str, byte_code: bytes, architecture: str = "sm_90") -> None:
     Path("assembly.json").rename(f"{name}.assembly.json")
     text = disassemble(byte_code, tool("tileirdisasm")) if byte_code else ""
     Path(f"{name}.tileir").write_text(text)
-    Path(f"{name}.status.json").write_text(json.dumps({"ok": bool(byte_code)}))
 
 
 def verdict(architecture: str = "sm_90") -> Comparison:

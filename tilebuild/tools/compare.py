@@ -2,8 +2,8 @@
 
     compare --arch sm_90
 
-Reads `python.*` and `rust.*`: `tilebc`, `tileir`, `cubin`, `assembly.json`, `status.json`. Writes
-`comparison.json`, a `tilebuild.verdict.Comparison`. The relation of the programs is decided also where the
+Reads `python.*` and `rust.*`: `tilebc` (empty where a front end refused), `tileir`, `cubin`,
+`assembly.json`. Writes `comparison.json`, a `tilebuild.verdict.Comparison`. The relation of the programs is decided also where the
 machine code is the same, and marked if it is worse. Where the assembler depends on its address layout,
 unequal cubins are no proof that it can tell the two apart: each side is then assembled many times, and a
 machine code found on both sides settles it."""
@@ -44,7 +44,6 @@ class _Side:
     text: str
     cubin: bytes
     assembly: Mapping[str, Any]
-    status: Mapping[str, Any]
 
     @staticmethod
     def read(name: str) -> _Side:
@@ -57,7 +56,6 @@ class _Side:
             content("tileir").decode(),
             content("cubin"),
             json.loads(content("assembly.json")),
-            json.loads(content("status.json")),
         )
 
     @property
@@ -71,7 +69,7 @@ class _Side:
 
 def compare(python: _Side, rust: _Side, architecture: str) -> Comparison:
     for side in (python, rust):
-        if not side.status["ok"]:
+        if not side.byte_code:
             return _failed(f"{side.title}'s front end refused the kernel")
     relation = relations.compare(
         parse(python.text, "python.tileir"), parse(rust.text, "rust.tileir"), architecture
