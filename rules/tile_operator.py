@@ -29,7 +29,6 @@ from tilebuild.signature import Signature
 from tilebuild.translator.rungs import RUNGS
 from tilebuild.verdict import EVIDENCE
 
-
 #: Some kernels take the assembler minutes; a comparison may assemble each side many times.
 ASSEMBLY_LIMIT_S = 3600.0
 COMPARISON_LIMIT_S = 4 * ASSEMBLY_LIMIT_S

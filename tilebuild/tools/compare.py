@@ -3,10 +3,10 @@
     compare --arch sm_90
 
 Reads `python.*` and `rust.*`: `tilebc` (empty where a front end refused), `tileir`, `cubin`,
-`assembly.json`. Writes `comparison.json`, a `tilebuild.verdict.Comparison`. The relation of the programs is decided also where the
-machine code is the same, and marked if it is worse. Where the assembler depends on its address layout,
-unequal cubins are no proof that it can tell the two apart: each side is then assembled many times, and a
-machine code found on both sides settles it."""
+`assembly.json`. Writes `comparison.json`, a `tilebuild.verdict.Comparison`. The relation of the programs is
+decided also where the machine code is the same, and marked if it is worse. Where the assembler depends on its
+address layout, unequal cubins are no proof that it can tell the two apart: each side is then assembled many
+times, and a machine code found on both sides settles it."""
 
 from __future__ import annotations
 
