@@ -20,6 +20,7 @@ from tilebuild.action import Artifact
 from tilebuild.device_class import DeviceClass
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
 from tilebuild.events import PhaseStarted
+from tilebuild.execution.lock import locked
 from tilebuild.gpu import __main__ as runner
 from tilebuild.gpu.bundle import write_bundle
 from tilebuild.gpu.plan import BENCHMARK, PLAN_FILE, STAGES, TEST
@@ -30,6 +31,7 @@ from tilebuild.rule import Providers
 from tilebuild.session import Request, Session
 
 RESULTS = "results.json"
+_GPU_PATIENCE_S = 1800.0
 #: The derived target that stands for a stage.
 _TEST_OF = {TEST: ".gpu_test", BENCHMARK: ".benchmark"}
 _RAN = (runner.OK, runner.FAILED, runner.INCOMPLETE)
@@ -228,14 +230,17 @@ def _asked(entry: Mapping[str, Any], request: Request | None) -> dict[str, Any]:
 def _run_here(
     session: Session, python: str, work: Work, entries: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
-    """Runs entries on this machine. Returns the results, or nothing where it has no such device."""
+    """Runs entries on this machine, one build at a time. Returns the results, or nothing where it has no such
+    device. What an interrupted run of the same entries finished is not run again.
+    """
     text = json.dumps(entries, sort_keys=True).encode()
-    folder = session.cache_folder / "bundles" / sha256(text).hexdigest()[:16]
-    shutil.rmtree(folder, ignore_errors=True)
+    bundles = session.cache_folder / "bundles"
+    folder = bundles / sha256(text).hexdigest()[:16]
     export(folder, work, entries)
     stages = sum(len(entry["keys"]) for entry in entries)
-    session.observe(PhaseStarted(f"running {stages} GPU stages on {work.device}"))
-    status = run_bundle(python, folder, folder / RESULTS, session.settings.gpu.budget_s)
+    with locked(bundles / "lock", _GPU_PATIENCE_S, lambda holder: _tell_waiting(session, holder)):
+        session.observe(PhaseStarted(f"running {stages} GPU stages on {work.device}"))
+        status = run_bundle(python, folder, folder / RESULTS, session.settings.gpu.budget_s)
     if status == runner.WRONG_DEVICE:
         return None
     if status not in _RAN:
@@ -245,6 +250,10 @@ def _run_here(
     results = read_results(folder / RESULTS)
     shutil.rmtree(folder)
     return results
+
+
+def _tell_waiting(session: Session, holder: str) -> None:
+    session.observe(PhaseStarted(f"waiting for the GPU, which another build uses ({holder})"))
 
 
 def is_bundle(folder: Path) -> bool:
