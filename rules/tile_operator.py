@@ -149,12 +149,14 @@ def tile_operator(ctx: RuleContext[Attributes]) -> Providers:
         name = "verdict.json" if level == "gpu" else f"verify/{level}/verdict.json"
         verdict = _summarize(ctx, name, port, tests=summed, plans=plans, gpu=gpu)
         levels[level] = [*published, verdict]
+    whole = levels["gpu"][-1]
+    levels["bench"].insert(-1, whole)
     return Providers(
         files=levels["gpu"],
         Port=port,
         CpuTests=tests,
         GpuPlans=plans,
-        Verdict=levels["gpu"][-1],
+        Verdict=whole,
         Levels=levels,
     )
 

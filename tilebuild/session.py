@@ -489,9 +489,10 @@ def _is_unbuilt(execution: Execution, artifact: Artifact) -> bool:
 def _verdict(
     providers: Providers, files: Sequence[Artifact], execution: Execution, store: DiskStore
 ) -> Mapping[str, Any] | None:
-    """The content of the verdict file among the files, if the rule has one."""
+    """The content of the verdict file among the files, if the rule has one; of the last, which says most."""
     named = providers.get("Verdict")
-    found = named if named in files else next((a for a in files if a.path.endswith("/verdict.json")), None)
+    verdicts = [a for a in files if a == named or a.path.endswith("/verdict.json")]
+    found = verdicts[-1] if verdicts else None
     made = execution.produced.get(found) if found is not None else None
     data = store.read(made.digest) if made is not None else None
     return dict(json.loads(data)) if data is not None else None

@@ -241,7 +241,9 @@ def test_results_that_were_edited_are_not_imported(space: DeviceSpace, tmp_path:
 
 def test_the_report_has_it_all(recorded: DeviceSpace) -> None:
     page = recorded.folder / "report.html"
+    recorded.ok("build", "//k:op")
     assert "1 operators" in recorded.ok("report", "--out", str(page)).out
     text = page.read_text()
     for word in ("//k:op", "same-machine-code", "double_add", "NVIDIA Fake", "1.0000", "tie"):
         assert word in text
+    assert json.loads(recorded.read("k/op/verdict.json"))["ok"]
