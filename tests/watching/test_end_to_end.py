@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import queue
 import random
 import shutil
@@ -53,8 +52,9 @@ class Watch:
         save()
         changed = self.next("changed", "report")
         assert changed["event"] == "changed"
-        names = [os.path.basename(file["path"]) for file in changed["files"]]
-        return names, self.next("report", "error", "changed")
+        return [file["path"].removeprefix("text/") for file in changed["files"]], self.next(
+            "report", "error", "changed"
+        )
 
     def is_silent(self) -> bool:
         """Whether nothing more is built; waits longer than any debounce."""

@@ -90,7 +90,7 @@ def command(
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, signal.default_int_handler)
-    screen = _JsonScreen() if as_json else _TextScreen(sys.stdout, root)
+    screen = (_JsonScreen if as_json else _TextScreen)(sys.stdout, root)
     digests = FileDigests()
     sentinel = Sentinel(_hints(root, poll, screen), digests.digest, screen.tell)
     tools = _Tools()
@@ -239,8 +239,9 @@ class _TextScreen:
 class _JsonScreen:
     """The events of `build --json`, and before each further build one of what was saved."""
 
-    def __init__(self) -> None:
-        self._reporter = JsonReporter(sys.stdout)
+    def __init__(self, stream: TextIO, root: Path) -> None:
+        self._root = root
+        self._reporter = JsonReporter(stream)
 
     def observe(self, event: Event) -> None:
         self._reporter(event)
@@ -249,7 +250,7 @@ class _JsonScreen:
         return None
 
     def changed(self, news: News) -> None:
-        found = [{"path": change.path, "kind": change.kind} for change in news.changes]
+        found = [{"path": _shown(change, self._root), "kind": change.kind} for change in news.changes]
         self._reporter.write({"version": EVENT_VERSION, "event": "changed", "files": found})
 
     def built(self, report: Report, spent: float) -> None:
@@ -279,10 +280,14 @@ def _in_words(changes: Sequence[Change], root: Path) -> str:
     """`kernels/softmax.py saved`; of many files a few are named."""
     kinds = {change.kind for change in changes}
     word = kinds.pop() if len(kinds) == 1 else "changed"
-    names = [change.path.removeprefix(f"{root}/") for change in changes]
+    names = [_shown(change, root) for change in changes]
     more = len(names) - _SHOWN_CHANGES
     shown = ", ".join(names if more <= 1 else names[:_SHOWN_CHANGES])
     return f"{shown} and {more} more {word}" if more > 1 else f"{shown} {word}"
+
+
+def _shown(change: Change, root: Path) -> str:
+    return change.path.removeprefix(f"{root}/")
 
 
 def _start_again(ctx: click.Context) -> int:
