@@ -43,7 +43,7 @@ def test_evidence(path: Path, tmp_path: Path) -> None:
     for rung in case.rungs:
         head, _ = case_file.translated(case, rung, tmp_path)
         if head.startswith("rust"):
-            found.append(f"{rung}: {_evidence(python, tmp_path / rung, case.architecture)}")
+            found.append(f"{rung}: {relations(python, tmp_path / rung, case.architecture)}")
     evidence = "\n".join(found)
     if os.environ.get("TILEBUILD_UPDATE_GOLDEN"):
         case.evidence = evidence
@@ -56,7 +56,7 @@ def _assemble(folder: Path, architecture: str) -> None:
         assemble.main(["--arch", architecture])
 
 
-def _evidence(python: Path, rust: Path, architecture: str) -> str:
+def relations(python: Path, rust: Path, architecture: str) -> str:
     """`same-machine-code, same-normal-form`: all relations that hold, best first, and the interface."""
     place = ["--port", "port.rs", "--instances", "instances.json", "--instance", f"s/{architecture}"]
     with chdir(rust):
