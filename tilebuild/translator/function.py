@@ -233,12 +233,12 @@ class _Parameters:
         kind = PointerTileType(element, ())
         pointer = Call("pointer_to_tile", (Call("cast_mut", (Method(Var(local), "as_ptr", ()),)),))
         self.e.declare_pointer(array, self._let(Local(f"{array.name}_pointer"), kind, pointer))
-        lengths, strides = extents(array)
+        _, strides = extents(array)
         used = [a for a, v in enumerate(array.strides) if self._is_read(v)]
         if not used:
             return
         words = "_".join("n" if n == -1 else str(n) for n in strides)
-        function = self.e.helpers.strides(shape_generic(lengths), shape_generic(strides), f"strides_{words}")
+        function = self.e.helpers.strides(len(strides), shape_generic(strides), f"strides_{words}")
         generic = ArrayType(f"Shape<{shape_generic(strides)}>")
         source = self._let(Local(f"{array.name}_strides"), generic, Call(function, (Var(local),)))
         dynamic = [a for a, n in enumerate(strides) if n == -1]

@@ -162,14 +162,16 @@ unsafe fn {name}<E: ElementType, const T: [i32; {rank}]>(
 """,
         )
 
-    def strides(self, lengths: str, strides: str, name: str) -> str:
-        """A function that gives the run-time strides of a tensor; its name."""
+    def strides(self, rank: int, strides: str, name: str) -> str:
+        """A function that gives the run-time strides of a tensor of any lengths; its name."""
         return self.add(
             name,
             f"""
 /// The strides of a tensor that are known only at run time.
 #[cuda_tile::compiler_op(name = "return_type_meta_field", type_meta_field = "strides")]
-pub fn {name}<'s, Element: ElementType>(_tensor: &Tensor<Element, {lengths}>) -> Shape<'s, {strides}> {{
+pub fn {name}<'s, Element: ElementType, const S: [i32; {rank}]>(
+    _tensor: &Tensor<Element, S>,
+) -> Shape<'s, {strides}> {{
     unreachable!()
 }}
 """,
