@@ -36,6 +36,7 @@ _GPU_PATIENCE_S = 1800.0
 _TEST_OF = {TEST: ".gpu_test", BENCHMARK: ".benchmark"}
 _RAN = (runner.OK, runner.FAILED, runner.INCOMPLETE)
 _RESULT_FIELDS = ("schema", "device", "rows")
+_ROW_FIELDS = ("target", "case", "stage", "key", "state")
 
 
 @dataclass
@@ -150,6 +151,14 @@ def read_results(path: Path) -> Mapping[str, Any]:
         raise _error(f"{path} is no result file of a bundle: it lacks {', '.join(_RESULT_FIELDS)}")
     if document["device"] is None:
         raise _error(f"{path} holds no results: its run ended before a device was found")
+    try:
+        device = DeviceClass.from_json(document["device"])
+        DeviceClass.parse(f"{device.name}/{device.compute_capability}/{device.sm_count}")
+    except (KeyError, TypeError, ValueError) as error:
+        raise _error(f"{path} names no device class: {error}") from error
+    for position, row in enumerate(document["rows"]):
+        if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in _ROW_FIELDS):
+            raise _error(f"{path}: row {position} lacks one of {', '.join(_ROW_FIELDS)}")
     return document
 
 

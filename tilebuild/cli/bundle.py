@@ -12,6 +12,7 @@ import click
 from tilebuild import device_work
 from tilebuild.cli import options
 from tilebuild.cli.running import reporter_for
+from tilebuild.device_class import DeviceClass
 from tilebuild.device_work import RESULTS, Work
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
 from tilebuild.gpu import __main__ as runner
@@ -87,11 +88,15 @@ def run_command(folder: Path, results: Path, budget: float) -> int:
 def import_command(file: Path) -> int:
     """Record the verdicts in FILE, which the runner of a bundle wrote."""
     session = options.open_session()
-    found = device_work.record(session, device_work.read_results(file))
+    results = device_work.read_results(file)
+    found = device_work.record(session, results)
     targets = sorted({row["target"] for row in found.rows})
     click.echo(f"recorded {counted(len(found.rows), 'verdict')} of {counted(len(targets), 'target')}")
     for target in targets:
         click.echo(f"  {target}")
+    device = DeviceClass.from_json(results["device"])
+    if device not in session.settings.gpu.classes:
+        click.echo(f"nothing requires them: gpu.devices in the settings does not name {device}")
     if found.dropped:
         click.echo(f"dropped {counted(found.dropped, 'verdict')} of cases that are no more")
     for row in found.refused:
