@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,8 @@ OUTPUTS = Path("tilebuild-out", "tests", "tilegym", "corpus")
 TABLE = Path(__file__).parent / "table.json"
 PAGE = Path(__file__).parent / "table.md"
 SCHEMA = 1
+#: A cell of the corpus is one signature on one architecture.
+_CELLS = sum(len(kernel.instances) for kernel in wheel.kernels())
 _COLUMNS = (
     *("operator", "kernel", *wheel.ARCHITECTURES, "style", "rung", "unsafe", "Rust", "Python", "ratio"),
     *("entries", "shims", "names", "made from"),
@@ -75,18 +78,23 @@ class Row:
         return Row(**{**data, "names": tuple(data["names"])})
 
 
-def build(operators: Sequence[str], jobs: int = 2) -> None:
-    """Builds operators of the corpus. A failed gate is a row of the table, no error."""
+def build(operators: Sequence[str], jobs: int = 2, limit_s: float | None = None) -> bool:
+    """Builds operators of the corpus; false if the limit was reached before. A failed gate is a row of the
+    table, no error."""
     program = str(Path(sys.executable).with_name("tilebuild"))
     labels = [f"//tests/tilegym/corpus:{name}" for name in operators]
     wanted = [word for architecture in wheel.ARCHITECTURES for word in ("--arch", architecture)]
-    done = subprocess.run(
-        [program, "build", *labels, *wanted, "--verify=compare", "-k", "-j", str(jobs)],
-        cwd=ROOT,
-        stdout=sys.stderr,
-    )
-    if done.returncode not in (0, 1):
-        raise SystemExit(done.returncode)
+    command = [program, "build", *labels, *wanted, "--verify=compare", "-k", "-j", str(jobs)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=sys.stderr)
+    try:
+        status = process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        return False
+    if status not in (0, 1):
+        raise SystemExit(status)
+    return True
 
 
 def read(operators: Sequence[str], root: Path = ROOT) -> list[Row]:
@@ -108,7 +116,7 @@ def _row(kernel: wheel.Kernel, folder: Path) -> Row:
     return Row(
         operator=kernel.operator,
         kernel=kernel.name,
-        evidence=_evidence(found["evidence"]),
+        evidence=_evidence(found["evidence"]) if rust or found["evidence"] else _refused(kernel),
         style=found["style"] or "",
         rung=found["rung"] or "",
         interface=found["interface"] or "",
@@ -133,6 +141,10 @@ def _evidence(by_signature: Mapping[str, Mapping[str, str]]) -> dict[str, dict[s
         for architecture, headline in by_architecture.items():
             counts[architecture][headline] += 1
     return {architecture: dict(sorted(found.items())) for architecture, found in counts.items()}
+
+
+def _refused(kernel: wheel.Kernel) -> dict[str, dict[str, int]]:
+    return {architecture: {"refused": len(kernel.signatures)} for architecture in wheel.ARCHITECTURES}
 
 
 def _names(kernel: wheel.Kernel) -> list[str]:
@@ -227,7 +239,9 @@ def summary(rows: Sequence[Row]) -> list[str]:
     ratios = [row.ratio for row in ported]
     kept, named = (sum(row.names[i] for row in ported) for i in (0, 1))
     careful = [row.shims for row in ported if row.style in ("safe", "typed")]
-    facts = [f"{headline}: {count} of {cells.total()} cells" for headline, count in cells.most_common()]
+    facts = [f"{headline}: {count} of {_CELLS} cells" for headline, count in cells.most_common()]
+    if missing := _CELLS - cells.total():
+        facts.append(f"not built yet: {missing} of {_CELLS} cells")
     styles = Counter(row.style for row in ported)
     facts += [f"style {style}: {count} kernels" for style, count in styles.most_common()]
     if ratios:
