@@ -9,6 +9,7 @@ from tilebuild.rule import Artifact, Label, Providers, RuleContext, rule
 class Attributes(BaseModel):
     srcs: list[Label] = []
     deps: list[Label] = []
+    data: list[Label] = []
     imports: str = (
         ""  # folder of the package (`.` for the package itself) in which imports begin; by default the root
     )
@@ -19,10 +20,11 @@ def tile_library(ctx: RuleContext[Attributes]) -> Providers:
     """Modules by their import path: that of the file in the workspace, less the folder `imports`.
 
     A kernel file sees the modules of its `deps` and of theirs; every other module is a stand-in while it is
-    imported.
+    imported. What they read meanwhile is `data`, by its path in the workspace.
     """
     own = ctx.files(ctx.attr.srcs)
     files = {_import_path(ctx, file): file for file in own}
+    files |= {file.path: file for file in ctx.files(ctx.attr.data)}
     for dep in ctx.attr.deps:
         for path, file in ctx.provider(dep, Library).files.items():
             if files.setdefault(path, file) != file:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OUTPUT = "tilebuild-out"
 MEMO_FOLDER = f"{OUTPUT}/.tilebuild/memo"
 
-_MAGIC = b"tilebuild memo 1"
+_MAGIC = b"tilebuild memo 2"
 _KEPT = 64
 #: Variables that can change what a command does or prints; besides them those that begin with TILEBUILD_.
 _VARIABLES = (
@@ -60,8 +60,8 @@ def recall(argv: Sequence[str], environ: Mapping[str, str]) -> bytes | None:
         os.chdir(root)
         if signatures(files, folders, outputs) == recorded:
             return text
-    except OSError:
-        pass  # something is gone
+    except (OSError, ValueError):
+        pass  # something is gone, or its name is damaged
     os.chdir(start)
     return None
 
@@ -82,7 +82,7 @@ def remember(
     """
     key = _key(argv, os.path.relpath(start, root), environ)
     names = ["\n".join(paths).encode() for paths in (files, folders, outputs)]
-    sections = [key, *names, recorded, text]
+    sections = [key, *names, recorded, pack("Q", _sum(text)) + text]
     folder = os.path.join(root, MEMO_FOLDER)
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, _name(key))
@@ -142,10 +142,22 @@ def _read(folder: str, key: bytes) -> tuple[list[str], list[str], list[str], byt
     for length in lengths:
         sections.append(data[end : end + length])
         end += length
+    # Damage to the rest shows in what `stat` says; only what is printed needs a sum of its own.
     if sections[0] != key:
         return None
-    files, folders, outputs = (text.decode().split("\n") if text else [] for text in sections[1:4])
-    return files, folders, outputs, sections[4], sections[5]
+    try:
+        files, folders, outputs = (text.decode().split("\n") if text else [] for text in sections[1:4])
+    except ValueError:
+        return None
+    text = sections[5][8:]
+    if sections[5][:8] != pack("Q", _sum(text)):
+        return None
+    return files, folders, outputs, sections[4], text
+
+
+def _sum(text: bytes) -> int:
+    """Changes with any one byte. Needs no module, and looks at eight bytes at a time."""
+    return sum(memoryview(text + bytes(-len(text) % 8)).cast("Q")) % (1 << 64)
 
 
 def _read_all(descriptor: int) -> bytes:

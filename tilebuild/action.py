@@ -32,13 +32,16 @@ class Tool:
 
     `digest` (see `tilebuild.cache.digest`) stands for all that can change what the tool answers; `path` is
     where it lies on this machine and never enters a key. A tool with a `module` is one of the Python tools in
-    `tilebuild/tools`.
+    `tilebuild/tools`. `reads` and `writes` are further places of this machine that it uses, each with all
+    that lies below it; they enter no key either.
     """
 
     name: str
     digest: str
     path: str = ""
     module: str = ""
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An action and its end. `seconds` is what it took, or for a hit what it took when it ran."""
+    """An action and its end. `seconds` is what it took, or for a hit what it took when it ran.
+
+    `fault` is the exit code of a build for whose failure the machine is to blame, see `tilebuild.faults`.
+    """
 
     action: Action
     status: Status
@@ -52,6 +55,7 @@ class Outcome:
     facts: tuple[Fact, ...] = ()
     why: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    fault: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -69,7 +69,8 @@ class TargetResult:
 class Report:
     """One `build` or `test`. `dry_run` reports say what would happen.
 
-    `problems` kept targets from being looked at, in a build that went on without them.
+    `problems` kept targets from being looked at, in a build that went on without them. `sandbox` is what kept
+    the actions that ran to their places.
     """
 
     verb: str
@@ -82,6 +83,7 @@ class Report:
     printed: tuple[str, ...] = ()
     output: str = ""
     allow_pending: bool = False
+    sandbox: str = ""
 
     def counts(self) -> Mapping[Status, int]:
         return Counter(outcome.status for outcome in self.outcomes)
@@ -111,6 +113,8 @@ class Report:
             return ExitCode.BUILD_FAILED
         if self.verb != "build" and not self.targets:
             return ExitCode.NO_TESTS
+        if fault := min((outcome.fault for outcome in self.outcomes if outcome.fault), default=0):
+            return ExitCode(fault)
         failed = [target for target in self.targets if not target.ok]
         if self.dry_run or not (failed or self._is_pending):
             return ExitCode.OK
@@ -125,6 +129,7 @@ class Report:
             "verb": self.verb,
             "exit_code": int(self.exit_code),
             "seconds": round(self.seconds, 3),
+            "sandbox": self.sandbox,
             "actions": {status.value: count for status, count in sorted(self.counts().items(), key=str)},
             "targets": [target.to_json() for target in self.targets],
             "diagnostics": [diagnostic.to_json() for diagnostic in self.diagnostics],

@@ -30,6 +30,7 @@ from tilebuild.execution.inputs import FileDigest, is_settled
 from tilebuild.execution.interrupts import Cancellation
 from tilebuild.execution.lock import locked
 from tilebuild.execution.process import FreshProcesses, Runner
+from tilebuild.execution.sandbox import NONE, Sandbox
 from tilebuild.execution.state import State, forget, last_build
 from tilebuild.execution.worker import WarmWorker
 from tilebuild.label import Label
@@ -69,6 +70,7 @@ class Request:
     verify: str = "gpu"
     style: str = ""
     allow_pending: bool = False
+    sandbox: bool = True
     lock_patience_s: float = _LOCK_PATIENCE_S
 
 
@@ -280,6 +282,7 @@ class Session:
             printed=plan.loaded.printed,
             output=self.settings.output,
             allow_pending=request.allow_pending,
+            sandbox=self._sandbox.kind if request.sandbox else NONE,
         )
 
     def remember(self, argv: Sequence[str], folder: str, text: str) -> None:
@@ -300,7 +303,8 @@ class Session:
             return  # something went away while we built
         values = unpack(f"{len(found) // 8}q", found)
         if _are_settled(values, len(depends.files), len(depends.folders), depends.started_ns):
-            _boot.remember(root, argv, folder, self.environ, *paths, found, text.encode())
+            with contextlib.suppress(OSError):  # no room for it: the next command looks at everything
+                _boot.remember(root, argv, folder, self.environ, *paths, found, text.encode())
 
     def records(self, label: str) -> Mapping[str, Record]:
         """What the last builds knew of a target's actions, by the first file that each makes."""
@@ -341,12 +345,17 @@ class Session:
             Options(jobs, request.keep_going, request.dry_run),
             lambda artifact: str(self.workspace.path_of(artifact)),
             self.observe,
+            self._sandbox if request.sandbox else None,
         )
         try:
             return executor.execute(plan.actions, plan.wanted if publish else (), self.cancellation)
         finally:
             if runner is not self.runner:
                 runner.close()
+
+    @cached_property
+    def _sandbox(self) -> Sandbox:
+        return Sandbox.open(self.workspace.root, self.cache_folder / "sandbox.json")
 
     @contextlib.contextmanager
     def _locked(self, patience_s: float) -> Iterator[None]:

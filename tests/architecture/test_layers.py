@@ -15,7 +15,7 @@ VERBS = {"loading", "analysis", "execution", "query", "reporting", "watching"}
 LIBRARIES = {"translator", "tileir", "interpreter", "gpu"}
 SHELLS = {"session", "device_work", "cli", "_boot", "__main__"}
 #: Libraries may know these nouns and no other module of the tool.
-LIBRARY_NOUNS = {"diagnostics"}
+LIBRARY_NOUNS = {"diagnostics", "faults"}
 #: Nouns that travel with the GPU runner to a machine without the tool: arithmetic, nothing of a build.
 RUNNER_NOUNS = {"bound", "fills", "measurement", "paired"}
 #: The one data type that libraries share.
@@ -83,7 +83,7 @@ def broken(name: str, module: str) -> str:
         return "nothing below the shells imports them"
     if here in LIBRARIES:
         allowed = there in LIBRARY_NOUNS or module in SHARED or (here == "gpu" and there in RUNNER_NOUNS)
-        return "" if allowed else "a library knows diagnostics and the Tile IR tree only"
+        return "" if allowed else "a library knows diagnostics, faults and the Tile IR tree only"
     if here in VERBS:
         return "" if there not in VERBS | LIBRARIES | {"tools"} else "verbs know nouns and the cache only"
     if here == "tools":

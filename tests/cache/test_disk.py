@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from tilebuild.cache import eviction
 from tilebuild.cache.digest import Digest, digest_of_bytes
 from tilebuild.cache.disk import DiskStore
+from tilebuild.cache.sealed import seal, unseal
 from tilebuild.cache.store import ActionResult, OutputFile
 
 KEY = digest_of_bytes(b"key")
@@ -61,9 +61,9 @@ def test_an_edit_through_a_link_does_not_poison_the_store(tmp_path: Path) -> Non
 
 def test_after_another_boot_unsynced_blobs_are_hashed(tmp_path: Path) -> None:
     store, digest = store_with(tmp_path)
-    entry = json.loads(store.result_path(KEY).read_bytes())
+    entry = unseal(store.result_path(KEY).read_bytes())
     entry["boot"] = "an earlier boot"
-    store.result_path(KEY).write_text(json.dumps(entry))
+    store.result_path(KEY).write_bytes(seal(entry))
     blob = store.blob_path(digest)
     stamp = blob.stat().st_mtime_ns
     overwrite(blob, b"\0" * 7)  # what a power cut leaves: size and time as recorded, other bytes
@@ -74,9 +74,9 @@ def test_after_another_boot_unsynced_blobs_are_hashed(tmp_path: Path) -> None:
 def test_a_synced_build_is_trusted_after_another_boot(tmp_path: Path) -> None:
     store, _ = store_with(tmp_path)
     store.sync()
-    entry = json.loads(store.result_path(KEY).read_bytes())
+    entry = unseal(store.result_path(KEY).read_bytes())
     entry["boot"] = "an earlier boot"
-    store.result_path(KEY).write_text(json.dumps(entry))
+    store.result_path(KEY).write_bytes(seal(entry))
     assert DiskStore(tmp_path).get(KEY) is not None
 
 

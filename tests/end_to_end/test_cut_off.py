@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.kernels import KernelSpace
+from tilebuild.cache.sealed import unseal
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +120,6 @@ def _results(space: KernelSpace) -> set[tuple[str, str]]:
     """Key and content of every result in the store, without times."""
     found = set()
     for file in (space.folder / "store").rglob("ac/*/*"):
-        entry = json.loads(file.read_bytes())
+        entry = unseal(file.read_bytes())
         found.add((entry["key"], json.dumps(entry["outputs"])))
     return found

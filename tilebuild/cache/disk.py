@@ -2,7 +2,7 @@
 other tiers.
 
     v1/cas/ab/<sha256>   the bytes, read-only; outputs of builds are hard links to it
-    v1/ac/ab/<sha256>    the result, as JSON, written after its blobs
+    v1/ac/ab/<sha256>    the result, sealed, written after its blobs
     v1/synced/<build>    this build's files have reached the disk
     v1/tmp/              files being written, renamed into place when complete
     v1/lock              held shared by all users of the store, exclusively while old results are dropped
@@ -20,7 +20,6 @@ import contextlib
 import ctypes
 import fcntl
 import itertools
-import json
 import os
 import shutil
 import time
@@ -29,10 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from tilebuild.cache.digest import Digest, digest_of_bytes, digest_of_file
+from tilebuild.cache.sealed import seal, unseal
 from tilebuild.cache.store import ActionResult
 
 LAYOUT = "v1"
-_SCHEMA = 1
+_SCHEMA = 2
 _HOUR_NS = 3_600_000_000_000
 
 
@@ -113,7 +113,7 @@ class DiskStore:
     def get(self, key: Digest) -> ActionResult | None:
         path = self.result_path(key)
         try:
-            entry = json.loads(path.read_bytes())
+            entry = unseal(path.read_bytes())
             result = ActionResult.from_json(entry)
             stamps = dict(zip((o.digest for o in result.outputs), entry["stamps"], strict=True))
             current = entry["schema"] == _SCHEMA and entry["key"] == str(key)
@@ -142,7 +142,7 @@ class DiskStore:
             "stamps": [self.blob_path(o.digest).stat().st_mtime_ns for o in result.outputs],
         }
         with self._new_file(self.result_path(key)) as path:
-            path.write_text(json.dumps(entry, separators=(",", ":")))
+            path.write_bytes(seal(entry))
 
     def result_path(self, key: Digest) -> Path:
         return self.root / "ac" / key.hash[:2] / key.hash

@@ -8,7 +8,6 @@ itself, so it never takes a blob away from a build that runs.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from tilebuild.cache.digest import Digest, digest_of_file
 from tilebuild.cache.disk import LAYOUT
+from tilebuild.cache.sealed import unseal
 
 _DAY_S = 86_400.0
 
@@ -94,7 +94,7 @@ def _collect(root: Path, limit_bytes: int, oldest: float) -> Dropped:
 
 def _named_blobs(path: Path) -> tuple[list[Digest], str]:
     try:
-        entry = json.loads(path.read_bytes())
+        entry = unseal(path.read_bytes())
         return [Digest(hash_, size) for _, hash_, size, _ in entry["outputs"]], entry["build"]
     except (ValueError, KeyError, TypeError):
         return [], ""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-
 import click
 
 from tilebuild.cache import eviction
-from tilebuild.cache.disk import LAYOUT
 from tilebuild.cli import options
 from tilebuild.report import ExitCode
 from tilebuild.reporting.text import counted
@@ -76,5 +73,4 @@ def purge() -> int:
     except eviction.StoreInUse:
         click.echo("a build uses the cache; nothing was removed", err=True)
         return ExitCode.LOCK_HELD
-    shutil.rmtree(folder / LAYOUT, ignore_errors=True)
     return 0

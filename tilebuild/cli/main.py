@@ -4,7 +4,6 @@ when it is called.
 
 from __future__ import annotations
 
-import errno
 import gc
 import importlib
 import os
@@ -15,6 +14,7 @@ from dataclasses import replace
 
 import click
 
+from tilebuild import faults
 from tilebuild.cli.invocation import Invocation
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, did_you_mean
 from tilebuild.execution.lock import LockHeld
@@ -40,16 +40,6 @@ COMMANDS = {
     "fetch": ("fetch", "Bring what builds need, so that they are offline."),
 }
 
-#: What is wrong with the machine and not with us: full, read-only, forbidden, out of descriptors.
-_LOCAL_ERRNOS = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EMFILE,
-    errno.ENFILE,
-}
 _SIGPIPE = 128 + 13
 
 
@@ -129,10 +119,8 @@ def explain(error: Exception) -> tuple[tuple[Diagnostic, ...], ExitCode]:
         return (
             Diagnostic(fact, Blame.TILEBUILD, help="wait for it, or end that process"),
         ), ExitCode.LOCK_HELD
-    if isinstance(error, MemoryError):
-        return (Diagnostic("out of memory", Blame.TOOLCHAIN, help="try -j 1"),), ExitCode.OUT_OF_MEMORY
-    if isinstance(error, OSError) and error.errno in _LOCAL_ERRNOS:
-        return (Diagnostic(str(error), Blame.TOOLCHAIN),), ExitCode.LOCAL_ENVIRONMENT
+    if code := faults.exit_code(error):
+        return (faults.diagnostic(error),), ExitCode(code)
     text = traceback.format_exc()
     fact = f"{type(error).__name__}: {error}"
     help = f"this is a bug of tilebuild; please report it with this text\n{text}"

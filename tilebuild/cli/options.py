@@ -47,6 +47,7 @@ def execution(command: F) -> F:
     for option in (
         click.option("--json", "as_json", is_flag=True, help="One event per line, for programs."),
         click.option("--no-workers", is_flag=True, help="Run each tool in a fresh process."),
+        click.option("--no-sandbox", is_flag=True, help="Let actions read what they do not declare."),
         click.option("-j", "--jobs", type=click.IntRange(min=1), help="Actions that run at once."),
         click.option("-k", "--keep-going", is_flag=True, help="Build what can be built after a failure."),
         click.option("--dry-run", is_flag=True, help="Only say what would run, and why."),
@@ -76,6 +77,7 @@ def request(
     keep_going: bool,
     dry_run: bool,
     no_workers: bool,
+    no_sandbox: bool,
     as_json: bool,
     style: str = "",
     verify: str = "gpu",
@@ -89,6 +91,7 @@ def request(
         keep_going=keep_going,
         dry_run=dry_run,
         workers=not no_workers,
+        sandbox=not no_sandbox,
         verify=verify,
         style=style,
         allow_pending=allow_pending,

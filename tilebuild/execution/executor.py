@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from tilebuild import faults
 from tilebuild.action import Action, Artifact
 from tilebuild.cache.digest import Digest
 from tilebuild.cache.store import ActionResult, Cache, OutputFile
@@ -36,6 +37,7 @@ from tilebuild.execution.inputs import FileDigests
 from tilebuild.execution.interrupts import Cancellation, Interrupts
 from tilebuild.execution.process import Command, Runner, Running
 from tilebuild.execution.publish import Publisher
+from tilebuild.execution.sandbox import Sandbox
 from tilebuild.execution.schedule import Schedule, State
 
 _TICK_S = 0.2
@@ -83,7 +85,10 @@ class _Job:
 
 @dataclass
 class Executor:
-    """`source_path` finds a source; `scratch` holds the private folders and those of failed actions."""
+    """`source_path` finds a source; `scratch` holds the private folders and those of failed actions.
+
+    Without a `sandbox` only its private folder keeps an action from what it did not declare.
+    """
 
     cache: Cache
     runner: Runner
@@ -94,6 +99,7 @@ class Executor:
     scratch: Path
     options: Options = field(default_factory=Options)
     observe: Callable[[Event], None] = lambda event: None
+    sandbox: Sandbox | None = None
 
     def execute(
         self,
@@ -169,7 +175,8 @@ class _Run:
         try:
             self._prints[index] = fingerprint(action, [placed.input for placed in self._inputs(action)])
         except OSError as error:
-            self._fail(index, failure.input_unreadable(action, error.filename or "an input", error))
+            said = failure.input_unreadable(action, error.filename or "an input", error)
+            self._fail(index, said, fault=faults.exit_code(error))
             return
         key = self._prints[index].key
         if key in self._in_flight:
@@ -225,11 +232,17 @@ class _Run:
         folder = ActionFolder(self._x.scratch / "actions" / str(index))
         try:
             self._fill(index, folder)
-            running = self._x.runner.start(_command(action, folder, self._x.scratch))
         except InputChanged as error:
             self._fail(index, failure.input_unstable(action, str(error)))
         except BlobLost as error:
             self._fail(index, failure.blob_lost(action, str(error)))
+        else:
+            self._launch(index, folder)
+
+    def _launch(self, index: int, folder: ActionFolder) -> None:
+        action = self._schedule.actions[index]
+        try:
+            running = self._x.runner.start(self._command(action, folder))
         except (FileNotFoundError, PermissionError) as error:
             self._fail(index, failure.cannot_start(action, error))
         else:
@@ -237,6 +250,13 @@ class _Run:
             self._jobs[index] = job
             self._register(job)
             self._x.observe(ActionStarted(action))
+
+    def _command(self, action: Action, folder: ActionFolder) -> Command:
+        crashes = self._x.scratch / "crashes"
+        command = _command(action, folder, crashes)
+        if self._x.sandbox is None:
+            return command
+        return self._x.sandbox.confine(command, action, (str(folder.path), str(crashes)))
 
     def _fill(self, index: int, folder: ActionFolder) -> None:
         """Prepares the folder; a source that changed since its key was made gives the action a new key."""
@@ -284,7 +304,11 @@ class _Run:
             self._fail(job.index, failure.timed_out(action, job.folder), seconds, job.folder)
             return
         if status != 0:
-            self._fail(job.index, failure.ended_badly(action, job.folder, status), seconds, job.folder)
+            said = failure.ended_badly(
+                action, job.folder, status, lambda path: self._find(path, action, job.folder)
+            )
+            fault = failure.fault_of(action, job.folder, status)
+            self._fail(job.index, said, seconds, job.folder, fault)
             return
         try:
             result = ActionResult(job.folder.collect(action, self._x.cache.blobs), seconds)
@@ -298,6 +322,15 @@ class _Run:
             return
         job.folder.remove()
         self._finish(job.index, Status.RAN, seconds)
+
+    def _find(self, path: str, action: Action, folder: ActionFolder) -> str:
+        """The name in the workspace of what an action tried to read and did not declare, or nothing."""
+        root = os.path.abspath(self._x.source_path(Artifact("")))
+        local = os.path.relpath(path, folder.work) if path.startswith(f"{folder.work}/") else path
+        full = os.path.normpath(os.path.join(root, local))
+        name = os.path.relpath(full, root)
+        inside = full.startswith(f"{root}/") and os.path.isfile(full)
+        return name if inside and all(artifact.path != name for _, artifact in action.inputs) else ""
 
     # Ends
 
@@ -315,12 +348,13 @@ class _Run:
         diagnostics: tuple[Diagnostic, ...],
         seconds: float = 0.0,
         folder: ActionFolder | None = None,
+        fault: int = 0,
     ) -> None:
         self._failed = True
         if folder is not None:
             folder.keep(self._x.scratch / "failed")
         self._schedule.failed(index)
-        self._note(index, Status.FAILED, seconds, diagnostics)
+        self._note(index, Status.FAILED, seconds, diagnostics, fault)
         self._wake_twins(index)
 
     def _wake_twins(self, index: int) -> None:
@@ -328,7 +362,7 @@ class _Run:
         for twin in self._in_flight.pop(key, []) if key else []:
             outcome = self._outcomes[index]
             if outcome.status is Status.FAILED:
-                self._fail(twin, outcome.diagnostics)
+                self._fail(twin, outcome.diagnostics, fault=outcome.fault)
             else:
                 self._look_up(twin)
 
@@ -349,6 +383,7 @@ class _Run:
         status: Status,
         seconds: float = 0.0,
         diagnostics: tuple[Diagnostic, ...] = (),
+        fault: int = 0,
     ) -> None:
         action = self._schedule.actions[index]
         print_ = self._prints.get(index)
@@ -360,6 +395,7 @@ class _Run:
             facts=print_.facts if print_ else (),
             why=self._why(action, status, print_),
             diagnostics=diagnostics,
+            fault=fault,
         )
         self._outcomes[index] = outcome
         if not self._x.options.dry_run:
@@ -404,26 +440,26 @@ class _Run:
         self._x.observe(Progress(total - self._schedule.unfinished, total, running))
 
 
-def _command(action: Action, folder: ActionFolder, scratch: Path) -> Command:
+def _command(action: Action, folder: ActionFolder, crashes: Path) -> Command:
     tool = failure.tool_of(action)
     program = () if tool.module else (tool.path,)
     return Command(
         argv=(*program, *action.argv[1:]),
         folder=str(folder.work),
-        environment=_environment(action, folder, scratch),
+        environment=_environment(action, folder, crashes),
         stdout=str(folder.stdout),
         stderr=str(folder.stderr),
         module=tool.module,
     )
 
 
-def _environment(action: Action, folder: ActionFolder, scratch: Path) -> dict[str, str]:
+def _environment(action: Action, folder: ActionFolder, crashes: Path) -> dict[str, str]:
     """What a command finds in its environment: nothing of ours, so that a result cannot depend on it."""
     return {
         **BASE_ENVIRONMENT,
         "HOME": str(folder.temporary),
         "TMPDIR": str(folder.temporary),
-        "TILEBUILD_CRASHES": str(scratch / "crashes"),
+        "TILEBUILD_CRASHES": str(crashes),
         "TILEBUILD_DIAGNOSTICS": str(folder.diagnostics),
         **{f"TILEBUILD_TOOL_{tool.name.upper().replace('-', '_')}": tool.path for tool in action.tools},
         **dict(action.environment),

@@ -6,7 +6,6 @@ explanations only.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from tilebuild.action import Action
+from tilebuild.cache.sealed import read_sealed, replace_file, write_sealed
 from tilebuild.events import Fact, Outcome, Status
-from tilebuild.execution.atomic_file import write_atomically
 
 _VERSION = 1
 _FINISHED = frozenset({Status.RAN, Status.HIT, Status.FAILED})
@@ -84,15 +83,14 @@ class History:
             self._folder.mkdir(parents=True, exist_ok=True)
         for label in sorted(self._changed):
             records = {name: record.to_json() for name, record in self._records[label].items()}
-            write_atomically(self._path(label), json.dumps({"version": _VERSION, "records": records}))
+            write_sealed(self._path(label), {"version": _VERSION, "records": records})
         self._changed.clear()
 
     def _load(self, label: str) -> dict[str, Record]:
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            data = json.loads(self._path(label).read_bytes())
-            if data["version"] == _VERSION:
-                return {name: Record.from_json(record) for name, record in data["records"].items()}
-        return {}
+        data = read_sealed(self._path(label))
+        if data is None or data["version"] != _VERSION:
+            return {}
+        return {name: Record.from_json(record) for name, record in data["records"].items()}
 
     def _path(self, label: str) -> Path:
         return self._folder / f"{quote(label, safe='')}.json"
@@ -105,4 +103,4 @@ def identity(action: Action) -> str:
 
 def write_build_log(file: Path, outcomes: Sequence[Outcome]) -> None:
     """One line of JSON per action of the last build."""
-    write_atomically(file, "".join(json.dumps(outcome.to_json()) + "\n" for outcome in outcomes))
+    replace_file(file, "".join(json.dumps(outcome.to_json()) + "\n" for outcome in outcomes).encode())

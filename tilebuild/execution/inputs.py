@@ -6,7 +6,6 @@ was touched so recently that a second change could carry the same times is hashe
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import time
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilebuild.cache.digest import Digest, digest_of_file
-from tilebuild.execution.atomic_file import write_atomically
+from tilebuild.cache.sealed import read_sealed, write_sealed
 
 Signature = tuple[int, int, int, int]
 
@@ -62,19 +61,16 @@ class FileDigests:
         """Takes over what an earlier process saved; a file that cannot be used is ignored, since all can
         be hashed again.
         """
-        try:
-            data = json.loads(file.read_bytes())
-            if data["version"] == _VERSION:
-                self._known = {
-                    path: ((m, c, size, inode), Digest(hash_, length))
-                    for path, m, c, size, inode, hash_, length in data["files"]
-                }
-        except (OSError, ValueError, KeyError, TypeError):
-            self._known = {}
+        data = read_sealed(file)
+        if data is not None and data["version"] == _VERSION:
+            self._known = {
+                path: ((m, c, size, inode), Digest(hash_, length))
+                for path, m, c, size, inode, hash_, length in data["files"]
+            }
 
     def save(self, file: Path) -> None:
         rows = [[path, *signature, *digest] for path, (signature, digest) in self._known.items()]
-        write_atomically(file, json.dumps({"version": _VERSION, "files": rows}, separators=(",", ":")))
+        write_sealed(file, {"version": _VERSION, "files": rows})
 
 
 def signature_of(status: os.stat_result) -> Signature:

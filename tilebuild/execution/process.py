@@ -12,15 +12,19 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
+
+from tilebuild import landlock
+from tilebuild.landlock import Allowed
 
 
 @dataclass(frozen=True)
 class Command:
     """A program with arguments, or a Python tool: then `module` is set and `argv` holds its arguments
-    only.
+    only. `wrapper` is a program that confines it, with arguments; without one, `allowed` does.
     """
 
     argv: tuple[str, ...]
@@ -29,6 +33,8 @@ class Command:
     stdout: str
     stderr: str
     module: str = ""
+    wrapper: tuple[str, ...] = ()
+    allowed: Allowed | None = None
 
 
 class Running(Protocol):
@@ -63,20 +69,46 @@ class FreshProcesses:
         if command.module:
             argv = [sys.executable, "-P", "-m", "tilebuild.tools", command.module, *argv]
         with open(command.stdout, "wb") as stdout, open(command.stderr, "wb") as stderr:
-            process = subprocess.Popen(
-                argv,
-                cwd=command.folder,
-                env=dict(command.environment),
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-                close_fds=False,  # descriptors of ours are all close-on-exec; this allows a fast start
-            )
-        return _FreshProcess(process)
+
+            def start() -> subprocess.Popen[bytes]:
+                return subprocess.Popen(
+                    [*command.wrapper, *argv],
+                    cwd=command.folder,
+                    env=dict(command.environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                    close_fds=False,  # descriptors of ours are all close-on-exec; this allows a fast start
+                )
+
+            confined = command.allowed if not command.wrapper else None
+            return _FreshProcess(_start_confined(start, confined) if confined else start())
 
     def close(self) -> None:
         return None
+
+
+def _start_confined(
+    start: Callable[[], subprocess.Popen[bytes]], allowed: Allowed
+) -> subprocess.Popen[bytes]:
+    """Starts it from a thread that confines itself and ends: a child inherits that, this process does not."""
+    started: list[subprocess.Popen[bytes]] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            landlock.confine(allowed)
+            started.append(start())
+        except BaseException as error:  # raised again where it was asked for
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    for error in failed:
+        raise error
+    return started[0]
 
 
 class _FreshProcess:

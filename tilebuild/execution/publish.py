@@ -7,15 +7,14 @@ whatever else stands in the way is replaced, since the folder is ours.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from tilebuild.cache.digest import Digest
+from tilebuild.cache.sealed import read_sealed, write_sealed
 from tilebuild.cache.store import BlobStore
-from tilebuild.execution.atomic_file import write_atomically
 from tilebuild.execution.inputs import FileDigests
 
 
@@ -64,9 +63,7 @@ class Manifest:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._files: dict[str, list[str]] = {}
-        with contextlib.suppress(OSError, ValueError):
-            self._files = json.loads(file.read_bytes())
+        self._files: dict[str, list[str]] = read_sealed(file) or {}
 
     def replace(self, files: Mapping[str, Collection[str]]) -> list[str]:
         """Records the files of targets; returns those they had before that nobody has now."""
@@ -76,7 +73,7 @@ class Manifest:
         return [path for path in before if path not in owned]
 
     def save(self) -> None:
-        write_atomically(self._file, json.dumps(self._files, indent=0, sort_keys=True))
+        write_sealed(self._file, self._files)
 
 
 def _make_room(root: Path, target: Path) -> None:

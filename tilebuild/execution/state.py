@@ -22,6 +22,7 @@ from tilebuild.execution.history import History, write_build_log
 from tilebuild.execution.inputs import FileDigests
 from tilebuild.execution.process import Runner
 from tilebuild.execution.publish import Manifest, Publisher
+from tilebuild.execution.sandbox import Sandbox
 
 _LOG = "last_build.jsonl"
 _REFRESHED = ("actions", "failed")
@@ -48,6 +49,7 @@ class State:
         options: Options,
         source_path: Callable[[Artifact], str],
         observe: Callable[[Event], None],
+        sandbox: Sandbox | None,
     ) -> Executor:
         return Executor(
             cache=Cache(self.store, self.store),
@@ -59,12 +61,14 @@ class State:
             scratch=self._folder,
             options=options,
             observe=observe,
+            sandbox=sandbox,
         )
 
     def begin(self) -> None:
         """Removes what an earlier build left lying about, killed or failed."""
         for name in _REFRESHED:
             shutil.rmtree(self._folder / name, ignore_errors=True)
+        (self._folder / "crashes").mkdir(exist_ok=True)
 
     def publish_only(self, files: Mapping[str, tuple[str, ...]]) -> None:
         """From now on these are the targets' files; those they had before and nobody has now are removed."""
@@ -92,7 +96,7 @@ class State:
 
 def last_build(folder: Path) -> list[dict[str, Any]]:
     """The actions of the last build, in the order in which they ended; empty if there was none."""
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError, ValueError):  # none yet, or damaged
         return [json.loads(line) for line in (folder / _LOG).read_text(encoding="utf-8").splitlines()]
     return []
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from tilebuild.execution.process import Command, FreshProcesses, Running
 
 _REFUSED = b"refused"
+_PATIENCE_S = 5.0
 
 
 class WarmWorker:
@@ -43,6 +44,7 @@ class WarmWorker:
             "environment": dict(command.environment),
             "stdout": command.stdout,
             "stderr": command.stderr,
+            "allowed": None if command.allowed is None else vars(command.allowed),
         }
         reading, writing = os.pipe2(os.O_CLOEXEC)
         try:
@@ -82,7 +84,11 @@ class WarmWorker:
             self._channel.close()
             self._channel = None
         if self._process is not None:
-            self._process.wait()
+            try:
+                self._process.wait(_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
             self._process = None
 
 

@@ -177,7 +177,8 @@ def _footer(report: Report, style: Style) -> str:
     state = style.bad(f"{failed} of {targets} failed") if failed else _good(report, targets, style)
     parts = [f"{counts[status]} {word}" for status, word in _ENDS.items() if counts[status]]
     actions = f"; actions: {', '.join(parts)}" if parts else ""
-    return f"{report.verb}: {state}{actions}; {seconds(report.seconds)}"
+    sandbox = f"; sandbox: {report.sandbox}" if report.sandbox and counts[Status.RAN] else ""
+    return f"{report.verb}: {state}{actions}{sandbox}; {seconds(report.seconds)}"
 
 
 def up_to_date(report: Report, style: Style) -> str:

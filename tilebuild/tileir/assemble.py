@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from tilebuild import faults
+
 #: Runs that stand in for a fixed address layout.
 RUNS = 16
 #: Devices for which two runs of the assembler on one input were seen to differ.
@@ -50,18 +52,27 @@ class LayoutRefused(Exception):
 def assemble(
     byte_code: bytes, tileiras: str, architecture: str, *, fixed_layout: bool, environment: Mapping[str, str]
 ) -> bytes | Refusal:
-    """One run. Raises `AssemblerCrash`, and `LayoutRefused` if `fixed_layout` cannot be had."""
+    """One run. Raises `AssemblerCrash`, `LayoutRefused` if `fixed_layout` cannot be had, and OSError for what
+    the machine keeps it from.
+    """
     with tempfile.TemporaryDirectory(prefix="tilebuild-") as folder:
         source, cubin = Path(folder, "kernel.tilebc"), Path(folder, "kernel.cubin")
         source.write_bytes(byte_code)
         command = [tileiras, "--gpu-name", architecture, "--opt-level", "3", "-o", str(cubin), str(source)]
         with _fixed_layout() if fixed_layout else _free_layout():
             done = subprocess.run(
-                command, cwd=folder, env=dict(environment), capture_output=True, text=True, errors="replace"
+                command,
+                cwd=folder,
+                env={**environment, "TMPDIR": folder},
+                capture_output=True,
+                text=True,
+                errors="replace",
             )
         if done.returncode == 0 and cubin.exists():
             return cubin.read_bytes()
         output = _stable(done.stderr or done.stdout, folder)
+        if fault := faults.said_in(output, "tileiras"):
+            raise fault
         if done.returncode <= 0 or not output:
             raise AssemblerCrash(done.returncode, output)
         return Refusal(output)

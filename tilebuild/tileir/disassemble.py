@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tilebuild import faults
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
 
 
@@ -17,6 +18,8 @@ def disassemble(byte_code: bytes, tileirdisasm: str, *, locations: bool = False)
         command = [tileirdisasm, *(["-g"] if locations else []), str(path)]
         done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode:
+        if fault := faults.said_in(done.stderr, "tileirdisasm"):
+            raise fault
         raise DiagnosticError(
             Diagnostic(
                 "tileirdisasm cannot read this byte code",

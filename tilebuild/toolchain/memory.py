@@ -7,14 +7,13 @@ not read again.
 from __future__ import annotations
 
 import atexit
-import json
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tilebuild.cache.digest import digest_of_file
+from tilebuild.cache.sealed import read_sealed, write_sealed
 
 _FILE = "toolchain.json"
 
@@ -32,8 +31,7 @@ class Memory:
         self._file = file
         self._entries: dict[str, list[Any]] = {}
         self._changed = False
-        with suppress(OSError, ValueError):  # none yet, or torn: all is computed again
-            self._entries = json.loads(file.read_text())
+        self._entries.update(read_sealed(file) or {})
 
     def digest(self, path: Path) -> str:
         """SHA-256 of the file's content, in hex. Raises OSError as `open` does."""
@@ -61,20 +59,8 @@ class Memory:
             return
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._file, json.dumps(self._entries, separators=(",", ":")).encode())
+            write_sealed(self._file, self._entries)
             self._changed = False
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Writes the file so that a reader sees the old content or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 def _stamp(path: Path) -> list[int]:

@@ -18,9 +18,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from tilebuild.action import Tool
+from tilebuild.cache.sealed import replace_file
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
 from tilebuild.toolchain import wheels
-from tilebuild.toolchain.memory import cache_folder, memory, write_atomically
+from tilebuild.toolchain.memory import cache_folder, memory
 
 MINIMUM = (1, 89)
 INSTALL_RUST = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y"
@@ -46,23 +47,25 @@ class Rust:
     rustfmt: Path
     version: tuple[int, int]
     description: str  # `rustc -vV`
+    root: Path
 
 
 def driver() -> Tool:
     """The path holds the program once BuildDriver has run, see `tilebuild/tools/build_driver.py`."""
-    return Tool("driver", _digest(), path=str(_folder() / DRIVER))
+    path = _folder() / DRIVER
+    return Tool("driver", _digest(), path=str(path), reads=_read_by_cargo(), writes=_written_by_cargo())
 
 
 def cargo() -> Tool:
     """The path is a JSON file: programs, environment and target folder, see `tilebuild/tools/cargo.py`."""
-    return Tool("cargo", _dependencies_digest(), path=str(_cargo_file()))
+    path = str(_cargo_file())
+    return Tool("cargo", _dependencies_digest(), path, reads=_read_by_cargo(), writes=_written_by_cargo())
 
 
 def rustfmt() -> Tool:
     found = toolchain()
-    return Tool(
-        "rustfmt", sha256(f"rustfmt {found.description}".encode()).hexdigest(), path=str(found.rustfmt)
-    )
+    digest = sha256(f"rustfmt {found.description}".encode()).hexdigest()
+    return Tool("rustfmt", digest, path=str(found.rustfmt), reads=(str(found.root),))
 
 
 @cache
@@ -77,7 +80,8 @@ def toolchain() -> Rust:
             )
         )
     description = _ask(proxy, "-vV")
-    folder = Path(_ask(proxy, "--print", "sysroot").strip()) / "bin"
+    root = Path(_ask(proxy, "--print", "sysroot").strip())
+    folder = root / "bin"
     found = re.search(r"^release: (\d+)\.(\d+)", description, re.MULTILINE)
     version = (int(found[1]), int(found[2])) if found else (0, 0)
     if version < MINIMUM:
@@ -90,6 +94,7 @@ def toolchain() -> Rust:
         _program("rustfmt", folder, INSTALL_COMPONENTS),
         version,
         description,
+        root,
     )
 
 
@@ -152,6 +157,24 @@ def _folder() -> Path:
     return cache_folder() / "driver" / _digest()[:16]
 
 
+def _read_by_cargo() -> tuple[str, ...]:
+    """The toolchain, the registry, the headers; and what name servers a download is to ask."""
+    headers = (wheels.include_folder(), wheels.binary_folder(), wheels.libclang_folder(), resource_headers())
+    folders = (toolchain().root, cargo_home(), SOURCES, c_compiler(), *headers)
+    return (*map(str, folders), "/run/systemd/resolve")
+
+
+def _written_by_cargo() -> tuple[str, ...]:
+    """What is compiled, the driver, and what cargo keeps of the registry."""
+    home = cargo_home()
+    (home / "registry").mkdir(parents=True, exist_ok=True)
+    kept = [
+        home / name
+        for name in ("registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache")
+    ]
+    return tuple(map(str, (target_folder(), _folder(), *kept)))
+
+
 @cache
 def _cargo_file() -> Path:
     """The file that says how to run cargo, beside the driver; one per way, so that two target folders do not
@@ -173,7 +196,7 @@ def _cargo_file() -> Path:
     file = folder / f"cargo-{sha256(text).hexdigest()[:8]}.json"
     if not file.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, text)
+        replace_file(file, text)
     return file
 
 

@@ -38,7 +38,7 @@ def binary(name: str) -> Tool:
     state = sha256(f"{name} {memory.digest(path)}\n".encode())
     for part in parts:
         state.update(contents(part).encode())
-    return Tool(name, state.hexdigest(), path=str(path))
+    return Tool(name, state.hexdigest(), path=str(path), reads=(str(path.parents[1]),))
 
 
 def shell() -> Tool:

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from tilebuild import faults
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
 from tilebuild.tools import protocol
 from tilebuild.tools.cargo import Cargo
@@ -63,7 +64,10 @@ def _build(cargo: Cargo) -> None:
         elif message["reason"] == "compiler-message" and message["message"]["level"] == "error":
             problems.append(message["message"]["rendered"])
     if process.wait() != 0:
-        raise DiagnosticError(_failure("\n".join(problems) or errors.text()))
+        text = "\n".join(problems) or errors.text()
+        if fault := faults.said_in(text, "cargo"):
+            raise fault
+        raise DiagnosticError(_failure(text))
     _install(cargo.target / "release" / _PROGRAM, cargo.driver)
 
 

@@ -22,6 +22,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from tilebuild import faults
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span
 from tilebuild.tools import protocol
 from tilebuild.tools.cargo import Cargo
@@ -79,6 +80,8 @@ def _rustc_and_clippy(cargo: Cargo, text: str, name: str, lines: LineMap) -> Ite
             },
         )
         output, errors = process.communicate()
+    if process.returncode != 0 and (fault := faults.said_in(output + errors, "cargo")):
+        raise fault
     found = list(_problems(output, name, lines))
     if process.returncode != 0 and not found:
         raise DiagnosticError(_unexplained(errors))
@@ -143,6 +146,8 @@ def _rustfmt(cargo: Cargo, text: str, name: str) -> Iterator[Diagnostic]:
         env=dict(cargo.environment),
     )
     if done.returncode != 0:
+        if fault := faults.said_in(done.stderr, "rustfmt"):
+            raise fault
         lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
         yield Diagnostic(f"rustfmt fails: {lines[0]}", Blame.TILEBUILD, Span(name), help="\n".join(lines[1:]))
     elif done.stdout != text:

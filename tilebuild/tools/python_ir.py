@@ -18,6 +18,7 @@ import argparse
 import json
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -80,6 +81,10 @@ def _find_kernel(sources: Sources, path: str, name: str, signature: Signature) -
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a file warns of when it is imported concerns who runs it
             module = sources.load_file(path)
+    except (FileNotFoundError, PermissionError) as error:
+        help = "declare it: `data` of a tile_library in `deps`"
+        diagnostic = replace(problems.of_import(error, sources, path), help=help)
+        raise protocol.Unreadable(diagnostic, str(error.filename)) from error
     except Exception as error:
         raise _Refused(problems.of_import(error, sources, path)) from error
     kernel = vars(module).get(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 
 from tilebuild.case import Array, ArrayList, Case, Const, Launch, Number
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span, did_you_mean
+from tilebuild.tools import protocol
 
 Names = Sequence[Sequence[str]]
 
@@ -146,7 +148,11 @@ def _failed(path: str, error: Exception) -> DiagnosticError:
     line = frames[-1].lineno or 0 if frames else getattr(error, "lineno", 0) or 0
     fact = f"{type(error).__name__}: {error}"
     source = Path(path).read_text(encoding="utf-8").splitlines()
-    return DiagnosticError(Diagnostic(fact, Blame.KERNEL, Span(path, line)).with_source(source))
+    found = Diagnostic(fact, Blame.KERNEL, Span(path, line)).with_source(source)
+    if isinstance(error, FileNotFoundError | PermissionError):
+        help = "it reads no files: put the values into it, or have `inputs` make them"
+        return protocol.Unreadable(replace(found, help=help), str(error.filename))
+    return DiagnosticError(found)
 
 
 def parameter_names(launch: Launch, interface: Mapping[str, Any]) -> list[str]:

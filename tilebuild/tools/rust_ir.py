@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tilebuild import faults
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span
 from tilebuild.tileir.disassemble import disassemble
 from tilebuild.tools import build_driver, protocol
@@ -70,6 +71,8 @@ def _run_driver(port: Path, instance: dict[str, Any], arch: str) -> tuple[bytes,
             command += [option, str(file)]
         done = subprocess.run(command, capture_output=True, text=True, env={})
         if done.returncode != 0:
+            if fault := faults.said_in(done.stderr, "tilebuild-driver"):
+                raise fault
             raise DiagnosticError(_crash(done.returncode, done.stderr))
         result: dict[str, Any] = json.loads(files["result.json"].read_text())
         return files["byte_code"].read_bytes(), result

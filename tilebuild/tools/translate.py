@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tilebuild import faults
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
 from tilebuild.tileir.parse import parse
 from tilebuild.tileir.tree import Location
@@ -119,6 +120,8 @@ def _formatted(text: str) -> str:
         check=False,
     )
     if done.returncode:
+        if fault := faults.said_in(done.stderr, "rustfmt"):
+            raise fault
         raise DiagnosticError(
             Diagnostic("rustfmt cannot read the translated text", Blame.TILEBUILD, help=done.stderr + text)
         )

@@ -3,7 +3,8 @@ tool.
 
 Requests arrive on a socket of packets, each with one descriptor to which the exit status is written:
 
-    {"number": …, "module": …, "argv": […], "folder": …, "environment": {…}, "stdout": …, "stderr": …}
+    {"number": …, "module": …, "argv": […], "folder": …, "environment": {…}, "stdout": …, "stderr": …,
+     "allowed": {…} | null}
     {"kill": number}
 
 A module is loaded before the first fork that needs it and warmed if it has a function `warm_up`. Each
@@ -15,6 +16,7 @@ the engine then uses fresh processes.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import json
@@ -23,13 +25,16 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 from typing import Any
 
+from tilebuild import landlock
 from tilebuild.tools import protocol
 
 REFUSED = b"refused"
 _PACKET = 1 << 18
+_PR_SET_PDEATHSIG = 1
 
 
 class Zygote:
@@ -70,8 +75,10 @@ class Zygote:
             os.write(reply, REFUSED)
             os.close(reply)
             return
+        worker = os.getpid()
         pid = os.fork()
         if pid == 0:
+            _die_with(worker)
             _become(request)  # never returns
         pidfd = os.pidfd_open(pid)
         self._children[pidfd] = (pid, reply, request["number"])
@@ -105,6 +112,13 @@ def serve(descriptor: int) -> int:
     return Zygote(socket.socket(fileno=descriptor)).run()
 
 
+def _die_with(worker: int) -> None:
+    """A fork that outlives its worker would write into the folder in which a fresh process works instead."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != worker:
+        os._exit(1)
+
+
 def _become(request: dict[str, Any]) -> None:
     """Turns this forked process into the one that a fresh start of the tool would be, and ends it."""
     status = 1
@@ -122,7 +136,10 @@ def _become(request: dict[str, Any]) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.environ.clear()
         os.environ.update(request["environment"])
+        tempfile.tempdir = None  # found anew in this environment
         os.chdir(request["folder"])
+        if request["allowed"] is not None:
+            landlock.confine(landlock.Allowed(**request["allowed"]))
         sys.argv = [request["module"], *request["argv"]]
         module = importlib.import_module(request["module"])
         status = protocol.run(module.main, request["argv"])
