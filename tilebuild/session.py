@@ -363,8 +363,15 @@ class Session:
             self.state_folder.mkdir(parents=True)
             (self.workspace.output / ".gitignore").write_text("*\n")
             time.sleep(0.03)  # the root has changed just now, and must look older than this build
-        with locked(self.state_folder / "lock", patience_s, self._tell_waiting):
-            yield
+        lock = self.state_folder / "lock"
+        with locked(lock, patience_s, self._tell_waiting):
+            try:
+                yield
+            except FileNotFoundError as error:
+                if lock.exists():
+                    raise
+                fact = f"the folder {self.settings.output} was removed while it was worked in"
+                raise DiagnosticError(Diagnostic(fact, Blame.TOOLCHAIN, help="build again")) from error
 
     def _tell_waiting(self, holder: str) -> None:
         self.observe(PhaseStarted(f"waiting for another build of this workspace ({holder})"))
