@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tilebuild.interpreter import elements
 from tilebuild.interpreter.memory import Memory, MemoryFault, Region
 from tilebuild.tileir.tree import Scalar
 
@@ -77,3 +80,43 @@ def test_an_alias_has_the_numbers_of_its_array() -> None:
     alias = Region("b", a.address + 4, (2,), (2,), F32)
     memory.place(alias, None)
     np.testing.assert_array_equal(memory.read(alias), [1.0, 3.0])
+
+
+WIDTHS = ("i1", "i8", "f8E4M3FN", "f16", "bf16", "i32", "f32", "f64", "i64")
+ARRAY = st.tuples(st.sampled_from(WIDTHS), st.integers(0, 19), st.integers(0, 3))
+
+
+@given(st.lists(ARRAY, min_size=1, max_size=4))
+def test_arrays_of_all_widths_share_a_memory(wanted: list[tuple[str, int, int]]) -> None:
+    """Whatever the number of bytes of each and wherever it begins: what is stored is read, and all of it."""
+    sizes = [(offset + count) * elements.item_bytes(Scalar(name)) for name, count, offset in wanted]
+    memory = Memory(Memory.room(sizes))
+    placed = []
+    for position, (name, count, offset) in enumerate(wanted):
+        element = Scalar(name)
+        width = elements.item_bytes(element)
+        address = memory.reserve(count * width, offset * width)
+        region = Region(f"a{position}", address, (count,), (1,), element)
+        memory.place(region, None)
+        placed.append(region)
+    contents = [
+        elements.from_numbers(range(region.shape[0]), Scalar("i8")).astype(
+            elements.numpy_type(region.element)
+        )
+        for region in placed
+    ]
+    for region, content in zip(placed, contents, strict=True):
+        memory.store(region.addresses(), content, region.element)
+    for region, content in zip(placed, contents, strict=True):
+        assert memory.read(region).tobytes() == content.tobytes()
+        assert memory.load(region.addresses(), region.element).tobytes() == content.tobytes()
+        assert memory.written(region).all()
+
+
+def test_arrays_without_elements_own_nothing() -> None:
+    memory = Memory(Memory.room([0]))
+    region = Region("a", memory.reserve(0), (0,), (1,), F32)
+    memory.place(region, None)
+    assert memory.read(region).size == 0
+    with pytest.raises(MemoryFault, match="where there is no array"):
+        memory.load(np.array(region.address), F32)

@@ -54,6 +54,9 @@ class Memory:
     """Bytes with an owner. Arrays are placed first; then `load` and `store` work on addresses."""
 
     def __init__(self, capacity: int) -> None:
+        capacity = (
+            math.ceil(capacity / _ALIGNMENT) * _ALIGNMENT
+        )  # so that it divides into elements of any width
         self._bytes = np.zeros(capacity, dtype=np.uint8)
         self._owner = np.zeros(capacity, dtype=np.int32)
         self._written = np.zeros(capacity, dtype=np.bool_)
@@ -155,6 +158,8 @@ class Memory:
     def _place(self, index: int) -> str:
         """In words where an address lies that belongs to no array."""
         owned = np.flatnonzero(self._owner)
+        if not owned.size:
+            return "where there is no array: those of this launch have no elements"
         after = int(np.searchsorted(owned, index))
         if after == 0:
             return f"{int(owned[0]) - index} bytes before the array {self._names[self._owner[owned[0]]]!r}"
