@@ -313,9 +313,12 @@ class Emitter:
         if attribute is None:
             return {}
         assert isinstance(attribute, Mapping)
-        chosen = attribute.get(self.program.target, attribute.get("default", {}))
-        assert isinstance(chosen, Mapping)
-        return {k: v for k, v in chosen.items() if isinstance(v, int)}
+        found: dict[str, int | bool] = {}
+        for key in ("default", self.program.target):
+            hints = attribute.get(key, {})
+            assert isinstance(hints, Mapping)
+            found |= {k: v for k, v in hints.items() if isinstance(v, int)}
+        return found
 
     # Operations
 

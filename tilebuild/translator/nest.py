@@ -28,6 +28,7 @@ from tilebuild.translator.rust.tree import (
     Let,
     LetTuple,
     Local,
+    Macro,
     Member,
     Method,
     Number,
@@ -45,6 +46,7 @@ from tilebuild.translator.rust.tree import (
     walk,
     with_operands,
 )
+from tilebuild.translator.rust.types import TileType
 
 #: An expression deeper than this is easier to read in two steps.
 _DEPTH = 6
@@ -186,6 +188,8 @@ def _fits(statement: Statement, let: Let, position: list[int]) -> bool:
     root = expressions(statement)[position[0]]
     if _combines(root):
         return False
+    if isinstance(statement, Macro) and isinstance(let.type, TileType):
+        return False  # nothing tells cutile the types within
     if len(position) == 1:
         return (
             let.infers

@@ -6,9 +6,11 @@ use cutile_compiler::specialization::{DivHint, SpecializationBits};
 use cutile_ir::bytecode::BytecodeVersion;
 use serde::Serialize;
 
+use crate::combiners;
 use crate::instance::{Instance, divisor};
 use crate::locations;
 use crate::source::{self, Failure};
+use crate::tables;
 
 const VERSION: BytecodeVersion = BytecodeVersion::V13_4;
 
@@ -55,6 +57,10 @@ pub fn compile(text: &str, instance: &Instance, arch: &str) -> Result<Compiled, 
     let checks = Checks { discharged: counts.discharged, hoisted: counts.hoisted, in_place: counts.in_place };
     let launch_checks = artifacts.launch_checks().iter().map(|check| format!("{:?}", check.predicate)).collect();
     let mut module = artifacts.into_module();
+    if instance.ahead_of_time {
+        combiners::close(&mut module)?;
+        tables::join(&mut module);
+    }
     let locations = locations::take(&mut module);
     let (bytecode, _) = serialize_tile_ir_bytecode_for_version(&module, VERSION)?;
     Ok(Compiled { bytecode, facts: Facts { locations, checks, launch_checks } })

@@ -26,6 +26,9 @@ pub struct Instance {
     pub scalar_hints: BTreeMap<String, i32>,
     #[serde(default)]
     pub options: Options,
+    /// Whether general reductions get their bodies and tables of numbers are joined, which a launch does not do.
+    #[serde(default)]
+    pub ahead_of_time: bool,
 }
 
 /// `SpecializationBits` of one tensor parameter.

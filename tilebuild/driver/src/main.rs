@@ -7,10 +7,12 @@
 //! This program knows neither Python nor the build: text and instance in, byte code and result out. A kernel that does not
 //! compile is a result (exit status 0, `"ok": false`); only a wrong command line or an unreadable file is an error.
 
+mod combiners;
 mod compile;
 mod instance;
 mod locations;
 mod source;
+mod tables;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tilebuild.tileir import tree as ir
 from tilebuild.translator.emitter import Attributes, Emitter, Row
-from tilebuild.translator.ops.spelling import apply, check_sign, marker, shim, sign_of, with_sign
+from tilebuild.translator.ops.spelling import apply, marker, shim, sign_of, with_sign
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rust.tree import Binary, Call, Expr
 
@@ -65,15 +65,15 @@ def word(name: str) -> str:
     return _WORDS.get(name, "value")
 
 
-def _operator(symbol: str, shim_attribute: str) -> Row:
-    """`a + b`; through a shim for element types without operators."""
+def _operator(symbol: str) -> Row:
+    """`a + b` of integers; through a shim for element types without operators and for promised ranges."""
 
     def row(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
-        for name in ("overflow", "rounding"):
-            default = {"overflow": "none", "rounding": "nearest_even"}[name]
-            if attributes.word(name, default) != default:
-                raise Refusal(f"{op.name} with another {name} than {default} has no Rust form yet")
-        _binary(e, op, symbol, shim_attribute)
+        overflow = attributes.word("overflow", "none")
+        if overflow == "none":
+            _binary(e, op, symbol, "overflow=none")
+        else:
+            shim(e, op, ("lhs", "rhs"), (f"overflow={overflow}",), word(op.name))
 
     return row
 
@@ -118,8 +118,6 @@ def _function(name: str, groups: tuple[str, ...], *markers: str) -> Row:
     """A public function of the same meaning; `markers` are the flags it takes, in order."""
 
     def row(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
-        if "signedness" in op.attributes:
-            check_sign(e, op, op.operands[0], attributes.word("signedness"))
         values: list[str] = []
         for flag in markers:
             match flag:
@@ -157,8 +155,23 @@ def _with_rounding(name: str) -> Row:
     return row
 
 
+def _by_sign(row: Row) -> Row:
+    """The row, where the Rust type of the operands has the operation's sign; else the operation with its sign
+    written down."""
+
+    def signed(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
+        sign = attributes.word("signedness")
+        if sign_of(e.element(op.operands[0])) == sign:
+            row(e, op, attributes)
+            return
+        rounding = attributes.word("rounding")
+        named = (f"signedness={sign}", *([f"rounding={rounding}"] if rounding else []))
+        shim(e, op, ("lhs", "rhs"), named, word(op.name))
+
+    return signed
+
+
 def divi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
-    check_sign(e, op, op.operands[0], attributes.word("signedness"))
     rounding = attributes.word("rounding", "zero")
     result = op.results[0]
     left, right = (e.value(v) for v in op.operands)
@@ -174,12 +187,10 @@ def divi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 
 def remi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
-    check_sign(e, op, op.operands[0], attributes.word("signedness"))
     _binary(e, op, "%", "signedness=inferred_signedness")
 
 
 def shri(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
-    check_sign(e, op, op.operands[0], attributes.word("signedness"))
     apply(e, op, "shri", ("lhs", "rhs"), (), "shifted")
 
 
@@ -187,8 +198,6 @@ def _extremum(name: str) -> Row:
     """`min(a, b)` on scalars, `mini(a, b)` on tiles."""
 
     def row(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
-
-        check_sign(e, op, op.operands[0], attributes.word("signedness"))
         result = op.results[0]
         if e.is_scalar(result) and e.element(result) in ("i32", "i64"):
             e.let(result, Call(name[:3], tuple(e.value(v) for v in op.operands)), word(op.name), infers=True)
@@ -272,19 +281,19 @@ def fpowi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 
 ROWS: Mapping[str, Row] = {
-    "addi": _operator("+", "overflow=none"),
-    "subi": _operator("-", "overflow=none"),
-    "muli": _operator("*", "overflow=none"),
-    "shli": _operator("<<", "overflow=none"),
+    "addi": _operator("+"),
+    "subi": _operator("-"),
+    "muli": _operator("*"),
+    "shli": _operator("<<"),
     "addf": _float("+"),
     "subf": _float("-"),
     "mulf": _float("*"),
     "divf": _float("/"),
-    "divi": divi,
-    "remi": remi,
-    "shri": shri,
-    "mini": _extremum("mini"),
-    "maxi": _extremum("maxi"),
+    "divi": _by_sign(divi),
+    "remi": _by_sign(remi),
+    "shri": _by_sign(shri),
+    "mini": _by_sign(_extremum("mini")),
+    "maxi": _by_sign(_extremum("maxi")),
     "andi": _bitwise("&"),
     "ori": _bitwise("|"),
     "xori": _bitwise("^"),

@@ -81,7 +81,7 @@ def trunci(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     """A shim: the public `trunci(x, overflow::None)` misses its attribute in the byte code writer."""
     overflow = attributes.word("overflow", "none")
     value, result = op.operands[0], op.results[0]
-    name = shim_name(op.name, [value, result], e)
+    name = shim_name(op.name, [value, result], e) + ("" if overflow == "none" else f"_{overflow}")
     signature = f"(from: {tile_text(e, value)}) -> {tile_text(e, result)}"
     declare(e, name, op.name, ("from",), (f"overflow={overflow}",), signature)
     let_tile(e, result, Call(name, (as_tile(e, value),)), "narrow", infers=True)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 from tilebuild.tileir import tree as ir
 from tilebuild.translator.emitter import Attributes, Emitter, Row
 from tilebuild.translator.ops.pointers import let_token, some_token
-from tilebuild.translator.ops.spelling import as_tile, declare, marker, sign_of, with_sign
+from tilebuild.translator.ops.spelling import (
+    as_tile,
+    declare,
+    marker,
+    shim_name,
+    sign_of,
+    tile_text,
+    with_sign,
+)
 from tilebuild.translator.refusal import Refusal
-from tilebuild.translator.rust.tree import Call, Expr, LetTuple, Macro, Member, Path, Unsafe, Var
+from tilebuild.translator.rust.tree import Call, Expr, LetTuple, Macro, Member, Path, TupleOf, Unsafe, Var
 from tilebuild.translator.rust.types import ScalarType, TupleType
 
 
@@ -66,16 +75,36 @@ def mmaf_scaled(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 def assert_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     message = attributes.word("message")
-    e.emit(Macro("cuda_tile_assert", (e.value(op.operands[0]), Path(quoted(message)))))
+    condition = op.operands[0]
+    value = e.value(condition) if e.is_scalar(condition) else e.named(condition)
+    e.emit(Macro("cuda_tile_assert", (value, Path(quoted(message)))))
 
 
 def print_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     text = attributes.word("str")
     arguments = op.group("args")
-    if len(arguments) != 1:
-        raise Refusal("a print of several values has no Rust form yet", "print one value at a time")
-    call = Call("print_tko", (Path(quoted(text)), as_tile(e, arguments[0]), some_token(e, op.group("token"))))
+    if len(arguments) == 1:
+        tile = as_tile(e, arguments[0])
+        call = Call("print_tko", (Path(quoted(text)), tile, some_token(e, op.group("token"))))
+    else:
+        call = _print_many(e, op, text, arguments)
     let_token(e, op.results[0], call, "printed")
+
+
+def _print_many(e: Emitter, op: ir.Operation, text: str, arguments: tuple[ir.Value, ...]) -> Call:
+    """A shim for each text: the public function prints one value."""
+    if "=" in text:
+        fact = "a print of several values whose text contains `=` is cut there by cutile 0.5.0"
+        raise Refusal(fact, "print one value at a time, or write `:` for `=`")
+    if len(arguments) == 0 or not op.group("token"):
+        raise Refusal("a print without values or without an order has no Rust form in cutile 0.5.0")
+    types = ", ".join(tile_text(e, v) for v in arguments)
+    name = f"{shim_name('print', arguments, e)}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    more = ", has_variadic_params = true"
+    signature = f"(args: ({types}), token: Token) -> Token"
+    declare(e, name, "print", ("args", "token"), (f"str={text}",), signature, more, prefix="")
+    values = TupleOf(tuple(as_tile(e, v) if e.is_scalar(v) else e.named(v) for v in arguments))
+    return Call(name, (values, e.value(op.group("token")[0])))
 
 
 def quoted(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from tilebuild.tileir import tree as ir
@@ -27,8 +28,9 @@ def constant(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     attributes.any("bits")
     bits = op.attributes.get("bits")
     result = op.results[0]
-    if isinstance(value, tuple) or isinstance(bits, tuple):
-        raise Refusal("a constant with several values has no Rust form in cutile 0.5.0")
+    if isinstance(value, tuple):
+        _listed(e, result, _flat(value))
+        return
     assert isinstance(value, bool | int | float)
     element = e.element(result)
     literal = number(e, value, element)
@@ -44,6 +46,39 @@ def constant(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         _dense(e, result, value, bits if isinstance(bits, int) else None)
 
 
+#: A constant of more numbers than this makes no sense as a list of them.
+_LONGEST = 64
+
+
+def _listed(e: Emitter, result: ir.Value, values: list[bool | int | float]) -> None:
+    """A constant of several numbers, joined from one tile for each: `constant` of cutile repeats a number.
+    Only ahead of time it becomes a constant again."""
+    e.ahead_of_time = True
+    element = e.element(result)
+    literals = [number(e, v, element) for v in values]
+    if any(x is None for x in literals) or len(values) > _LONGEST:
+        raise Refusal(f"a constant of {len(values)} numbers of {element} has no Rust form in cutile 0.5.0")
+    tiles: list[Expr] = [Call("broadcast_scalar", (x, shape((1,)))) for x in literals if x is not None]
+    while len(tiles) > 1:
+        kind = TileType(element, (2 * len(values) // len(tiles),))
+        pairs = zip(tiles[::2], tiles[1::2], strict=True)
+        tiles = [e.temporary("numbers", kind, Call("cat", (a, b, Number("0", "i32")))) for a, b in pairs]
+    whole = tiles[0]
+    if len(e.shape(result)) > 1:
+        whole = Method(whole, "reshape", (shape(e.shape(result)),))
+    e.let(result, whole, "numbers")
+
+
+def _flat(values: tuple[ir.AttributeValue, ...]) -> list[bool | int | float]:
+    found: list[bool | int | float] = []
+    for value in values:
+        if isinstance(value, tuple):
+            found += _flat(value)
+        elif isinstance(value, bool | int | float):
+            found.append(value)
+    return found
+
+
 def _is_only_spread(e: Emitter, value: ir.Value) -> bool:
     users = e.uses.get(value, [])
     return all(u.name == "reshape" and _only_broadcast(e, u.results[0]) for u in users)
@@ -53,22 +88,39 @@ def _dense(e: Emitter, result: ir.Value, value: bool | int | float, bits: int | 
     """A constant tile. Only values that cutile 0.5.0 encodes rightly go through its public `constant`."""
     element = e.element(result)
     literal = number(e, value, element)
-    if element in ("f16", "bf16") and value in (0, 1) and not (value == 0 and bits):
-        literal = Path(f"{element}::{'ONE' if value else 'ZERO'}")
+    if element in ("f16", "bf16") and value == 0 and not bits:
+        literal = Path(f"{element}::ZERO")
+    if element == "f16" and value == 1:
+        literal = Path("f16::ONE")
     infinity = {float("inf"): "INFINITY", float("-inf"): "NEG_INFINITY"}.get(value)
     if element in ("f32", "f64") and infinity:
         literal = Path(f"{element}::{infinity}")
     elif element == "i64" and literal is None and isinstance(value, int):
         literal = Number(str(value), "i64")
+    if element == "tf32":
+        _rounded(e, result, value)
+        return
     if literal is None and element in _BITS and bits is not None and (value != value or value == 0):
         _by_bits(e, result, bits)
         return
-    # `constant(false, …)` encodes true, large unsigned values encode 0, bf16 infinity encodes NaN: all
-    # silently.
+    # `constant(false, …)` encodes true, large unsigned values encode 0, `bf16::ONE` encodes 1.875 and bf16
+    # infinity NaN: all silently.
     if literal is None or (element == "bool" and not value):
         _shim(e, result, value, bits)
         return
     let_tile(e, result, Call("constant", (literal, shape(e.shape(result)))), "constant")
+
+
+def _rounded(e: Emitter, result: ir.Value, value: bool | int | float) -> None:
+    """A constant of f32, converted: cutile 0.5.0 writes a tf32 constant in eight bytes, which none reads."""
+    if not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0):
+        raise Refusal(f"the tf32 constant {value} has no Rust form in cutile 0.5.0", "use float32 for it")
+    kind = TileType("f32", e.shape(result))
+    call = Call("constant", (Number(decimal(float(value), "f32"), "f32"), shape(e.shape(result))))
+    let_tile(e, result, Call("ftof", (e.temporary("wide", kind, call), _NEAREST)), "constant")
+
+
+_NEAREST = Path("rounding::NearestEven")
 
 
 #: Integers with as many bits as a float, to write NaN and negative zero, for which there is no literal.
@@ -107,9 +159,9 @@ def _shim_argument(element: str, value: bool | int | float, bits: int | None) ->
     finite = value == value and abs(value) != float("inf")
     if element in ("f16", "bf16") and abs(value) == float("inf"):
         return "f32", Path(f"f32::{'INFINITY' if value > 0 else 'NEG_INFINITY'}")
-    if element in ("f16", "bf16", "tf32") and finite and (value != 0 or not bits):
+    if element in ("f16", "bf16") and finite and (value != 0 or not bits):
         return "f32", Number(decimal(float(value), "f32"), "f32")
-    if element.startswith("f8") and bits is not None:
+    if element.startswith(("f8", "f4")) and bits is not None:
         return "i32", Number(str(bits), "i32")  # cutile reads the text of these as their bits
     raise Refusal(f"the {element} constant {value} has no Rust form yet")
 
@@ -124,10 +176,19 @@ def zero(e: Emitter, value: ir.Value) -> Expr:
     element = e.element(value)
     literal = number(e, 0.0 if element in ("f32", "f64") else 0, element)
     if literal is None:
-        raise Refusal(f"a value of {element} that a branch chooses has no Rust form yet")
+        return _zero_tile(e, element, e.shape(value), isinstance(kind, ScalarType))
     if isinstance(kind, ScalarType):
         return literal
     return Call("broadcast_scalar", (literal, shape(e.shape(value))))
+
+
+def _zero_tile(e: Emitter, element: str, extents: tuple[int, ...], scalar: bool) -> Expr:
+    """The same for element types without literals."""
+    if element not in ("f16", "bf16"):
+        raise Refusal(f"a value of {element} that a branch or loop gives has no Rust form in cutile 0.5.0")
+    call = Call("constant", (Path(f"{element}::ZERO"), shape(extents)))
+    tile = e.temporary("zero", TileType(element, extents), call)
+    return Call("tile_to_scalar", (tile,)) if scalar else tile
 
 
 def iota(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:

@@ -141,11 +141,17 @@ def shim(
     operands = [op.group(g)[0] for g in groups]
     result = op.results[0]
     kinds = [tile_text(e, v) for v in operands]
-    name = shim_name(op.name, [*operands, result], e)
+    name = "_".join([shim_name(op.name, [*operands, result], e), *_flags(named)])
     parameters = ", ".join(f"{g}: {k}" for g, k in zip(groups, kinds, strict=True))
     declare(e, name, op.name, groups, named, f"({parameters}) -> {tile_text(e, result)}")
     arguments = tuple(as_tile(e, v) for v in operands)
     let_tile(e, result, Call(name, arguments), fallback)
+
+
+def _flags(named: Sequence[str]) -> list[str]:
+    """Words for the attributes of a shim that are not the usual ones."""
+    values = [n.partition("=")[2] for n in named]
+    return [v for v in values if v not in ("none", "nearest_even", "full", "inferred_signedness")]
 
 
 def declare(
