@@ -7,7 +7,9 @@ import pytest
 from tests.tools.front_end import SOFTMAX, FrontEnd, matrix, softmax_signature
 from tilebuild.diagnostics import Blame
 from tilebuild.signature import Constant, ScalarParameter, Signature, array_parameter, signature
+from tilebuild.tileir.disassemble import InvalidByteCode
 from tilebuild.tileir.parse import parse
+from tilebuild.tools import python_ir
 
 ONE_TILE = """
 import cuda.tile as ct
@@ -199,3 +201,38 @@ def test_a_crash_of_the_front_end_is_a_refusal_too(front_end: FrontEnd) -> None:
     assert problem.blame is Blame.KERNEL
     assert problem.fact == "the cuTile front end fails here with AssertionError"
     assert str(problem.span) == "src.py:8:36"
+
+
+UNSIGNED_DIVISION = """
+import cuda.tile as ct
+
+@ct.kernel
+def divide(a, b, q, T: ct.Constant[int]):
+    x = ct.load(a, index=(0,), shape=(T,))
+    y = ct.load(b, index=(0,), shape=(T,))
+    ct.store(q, index=(0,), tile=x // y)
+"""
+
+
+def test_code_that_the_vendors_tools_refuse_is_a_refusal(front_end: FrontEnd) -> None:
+    vector = array_parameter("u32", [32], [1])
+    answer = front_end.compile("divide", signature([vector, vector, vector, Constant(32)]), UNSIGNED_DIVISION)
+    assert not answer.ok
+    assert answer.byte_code == b""
+    problem = answer.diagnostic
+    assert problem.blame is Blame.KERNEL
+    assert "'cuda_tile.divi' op rounding mode 'negative_inf' is not allowed" in problem.fact
+    assert str(problem.span) == "src.py:8:34"
+    assert "other operations or element types" in problem.help
+
+
+def test_refused_code_without_a_place_is_told_at_the_kernel(
+    front_end: FrontEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(byte_code: bytes, tool: str) -> str:
+        raise InvalidByteCode("error: no such version\nerror: failed to read")
+
+    monkeypatch.setattr(python_ir, "disassemble", refuse)
+    problem = front_end.compile("softmax", softmax_signature(), SOFTMAX).diagnostic
+    assert problem.fact.endswith(": no such version")
+    assert str(problem.span) == "src.py:5:5"

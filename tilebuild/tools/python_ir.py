@@ -28,7 +28,7 @@ from cuda.tile._exception import Loc, TileError, TileTypeError
 
 from tilebuild.diagnostics import Blame, Diagnostic, Note, Span, did_you_mean
 from tilebuild.signature import Signature
-from tilebuild.tileir.disassemble import disassemble
+from tilebuild.tileir.disassemble import InvalidByteCode, disassemble
 from tilebuild.tools import protocol
 from tilebuild.tools.frontend import compiler, problems, signatures
 from tilebuild.tools.frontend.sources import Sources
@@ -51,7 +51,8 @@ def main(argv: Sequence[str]) -> int:
         _write_json(out / "hints.json", compiler.entry_hints(kernel, arguments.arch))
         _write_json(out / "interface.json", {"parameters": signatures.interface(names, signature)})
         compiled = _compile(sources, kernel, signature, arguments.arch)
-        _write_compiled(out, sources, compiled, names, signature)
+        text = _text(sources, kernel, signature, arguments.arch, compiled)
+        _write_compiled(out, sources, compiled, text, signatures.flat_names(names, signature))
     except _Refused as refused:
         _write_json(out / "status.json", {"ok": False, "diagnostics": [refused.diagnostic.to_json()]})
     finally:
@@ -135,7 +136,9 @@ def _hint(value: Any) -> Any:
     return value
 
 
-def _compile(sources: Sources, kernel: Any, signature: Signature, arch: str) -> compiler.Compiled:
+def _compile(
+    sources: Sources, kernel: Any, signature: Signature, arch: str, *, debug_information: bool = False
+) -> compiler.Compiled:
     name = kernel._pyfunc.__name__
     span, text = problems.place_of_function(kernel._pyfunc, sources)
     try:
@@ -144,7 +147,7 @@ def _compile(sources: Sources, kernel: Any, signature: Signature, arch: str) -> 
         raise _Refused(Diagnostic(str(error), Blame.BUILD_FILE, span, text)) from error
     try:
         with refusing_reads(_refuse_read):
-            return compiler.compile_kernel(kernel, given, arch)
+            return compiler.compile_kernel(kernel, given, arch, debug_information=debug_information)
     except TileError as error:
         raise _Refused(problems.of_front_end(error, sources)) from error
     except Exception as error:
@@ -160,13 +163,34 @@ def _refuse_read(name: str) -> NoReturn:
     )
 
 
+def _text(sources: Sources, kernel: Any, signature: Signature, arch: str, compiled: compiler.Compiled) -> str:
+    """The byte code as text. What the vendor's own tool cannot read, no tool can: that is a refusal."""
+    try:
+        return disassemble(compiled.bytecode, protocol.tool_path("tileirdisasm"))
+    except InvalidByteCode as error:
+        span, text = problems.place_of_function(kernel._pyfunc, sources)
+        located = _compile(sources, kernel, signature, arch, debug_information=True)
+        words = _words_about(located.bytecode) or error.words
+        diagnostic = problems.of_invalid_code(words, located.record.places, span, text, sources)
+        raise _Refused(diagnostic) from error
+
+
+def _words_about(bytecode: bytes) -> str:
+    """What the disassembler has against the byte code."""
+    try:
+        disassemble(bytecode, protocol.tool_path("tileirdisasm"))
+    except InvalidByteCode as error:
+        return error.words
+    return ""
+
+
 def _write_compiled(
-    out: Path, sources: Sources, compiled: compiler.Compiled, names: Sequence[str], signature: Signature
+    out: Path, sources: Sources, compiled: compiler.Compiled, text: str, flat_names: Sequence[str]
 ) -> None:
     (out / "kernel.tilebc").write_bytes(compiled.bytecode)
-    (out / "kernel.tileir").write_text(disassemble(compiled.bytecode, protocol.tool_path("tileirdisasm")))
+    (out / "kernel.tileir").write_text(text)
     _write_json(out / "status.json", {"ok": True})
-    _write_json(out / "names.json", _names(sources, compiled.record, signatures.flat_names(names, signature)))
+    _write_json(out / "names.json", _names(sources, compiled.record, flat_names))
 
 
 def _write_empty(out: Path) -> None:

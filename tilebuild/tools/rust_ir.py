@@ -22,7 +22,7 @@ from typing import Any
 
 from tilebuild import faults
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span
-from tilebuild.tileir.disassemble import disassemble
+from tilebuild.tileir.disassemble import InvalidByteCode, disassemble
 from tilebuild.tools import build_driver, protocol
 from tilebuild.tools.cargo import Cargo
 from tilebuild.tools.line_map import LineMap
@@ -50,7 +50,14 @@ def main(argv: Sequence[str]) -> int:
         diagnostic = _refusal(result, port, LineMap.read(Path(arguments.map)))
         _write(out, b"", "", {"ok": False, "diagnostics": [diagnostic.to_json()]}, _NOTHING)
         return 0
-    text = disassemble(byte_code, protocol.tool_path("tileirdisasm"))
+    try:
+        text = disassemble(byte_code, protocol.tool_path("tileirdisasm"))
+    except InvalidByteCode as error:
+        diagnostic = Diagnostic(
+            "the cutile compiler makes invalid Tile IR of this port", Blame.TOOLCHAIN, help=error.words
+        )
+        _write(out, b"", "", {"ok": False, "diagnostics": [diagnostic.to_json()]}, _NOTHING)
+        return 0
     _write(out, byte_code, text, {"ok": True}, result)
     return 0
 

@@ -51,9 +51,14 @@ class Compiled:
     record: Record
 
 
-def compile_kernel(kernel: Any, signature: KernelSignature, arch: str) -> Compiled:
-    """The kernel for one signature. Raises the front end's own exceptions."""
-    recorder = _Recorder()
+def compile_kernel(
+    kernel: Any, signature: KernelSignature, arch: str, *, debug_information: bool = False
+) -> Compiled:
+    """The kernel for one signature. Raises the front end's own exceptions.
+
+    With `debug_information` the byte code says where each operation comes from: to find a fault, not to keep.
+    """
+    recorder = _Recorder(debug_information)
     with recorder.listening():
         result = _compile.compile_tile(
             kernel._annotated_function,
@@ -98,7 +103,8 @@ def warm_up() -> None:
 class _Recorder:
     """Listens to one compilation."""
 
-    def __init__(self) -> None:
+    def __init__(self, debug_information: bool) -> None:
+        self._debug_information = debug_information
         self.record = Record()
         self._numbers: dict[int, int] = {}  # id of a builder's value -> its number
         self._alive: list[object] = []  # the values, so that no id is used twice
@@ -109,7 +115,7 @@ class _Recorder:
     def listening(self) -> Iterator[None]:
         with ExitStack() as stack:
             for owner, name, wrapper in (
-                (_compile, "_get_bytecode", self._without_debug_information),
+                (_compile, "_get_bytecode", self._choosing_debug_information),
                 (_compile, "eliminate_assign_ops", self._noting_assignments),
                 (CodeBuilder, "new_op", self._noting_operation),
                 (CodeBuilder, "new_op_with_nested_blocks", self._noting_nested_operation),
@@ -120,9 +126,9 @@ class _Recorder:
                 stack.enter_context(_replaced(owner, name, wrapper))
             yield
 
-    def _without_debug_information(self, original: Any) -> Any:
+    def _choosing_debug_information(self, original: Any) -> Any:
         def get_bytecode(ir_keeper: Any, options: Any, *, anonymize_debug_info: bool) -> Any:
-            return original(ir_keeper, options, anonymize_debug_info=True)
+            return original(ir_keeper, options, anonymize_debug_info=not self._debug_information)
 
         return get_bytecode
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import linecache
 import re
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 from cuda.tile._exception import Loc, TileError
@@ -36,6 +37,26 @@ def of_crash(error: Exception, span: Span, source: str) -> Diagnostic:
         return Diagnostic(str(error), Blame.BUILD_FILE, span, source)
     return Diagnostic(
         f"the cuTile front end fails on this kernel with {_innermost(error)}", Blame.KERNEL, span, source
+    )
+
+
+def of_invalid_code(
+    words: str, places: Sequence[Loc], span: Span, source: str, sources: Sources
+) -> Diagnostic:
+    """The disassembler refuses what the compiler made. In its `words`, which know debug information, stands
+    where in the kernel the operation at fault comes from; `span` is the kernel, for when that is not so."""
+    fact, _, _ = re.sub(r"^.*?error: ", "", words, count=1).partition("\n")
+    if found := re.search(r'loc\("([^"]*)":(\d+):(\d+)\)', words):
+        key = (found.group(1), int(found.group(2)), int(found.group(3)))
+        place = next((p for p in places if (p.filename, p.line, p.col) == key), None)
+        if place is not None:
+            span, source = _span(place, sources), _line(place)
+    help = (
+        "the kernel does not compile without tilebuild either: cuda-tile makes code here that its own tools\n"
+        "refuse. Write the line with other operations or element types"
+    )
+    return Diagnostic(
+        f"the cuTile front end makes invalid Tile IR of this: {fact}", Blame.KERNEL, span, source, help
     )
 
 
