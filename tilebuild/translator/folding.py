@@ -46,7 +46,14 @@ class Folded:
 
 def skeleton(text: Text) -> str:
     """The text without its element types and whole numbers: what functions that may fold have in common."""
-    return "\n".join("".join(_blank(w) for w in _WORD.findall(line)) for line in text.lines)
+    return "\n".join(_blank_line(_WORD.findall(line)) for line in text.lines)
+
+
+def _blank_line(words: Sequence[str]) -> str:
+    """The suffix of a number stays: a generic type is none."""
+    return "".join(
+        word if before[:1].isdigit() else _blank(word) for before, word in zip(("", *words), words, strict=False)
+    )
 
 
 def fold(name: str, texts: Sequence[Text], members: Sequence[Sequence[Parameter]]) -> Folded | None:

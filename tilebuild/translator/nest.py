@@ -197,17 +197,25 @@ def _fits(statement: Statement, let: Let, position: list[int]) -> bool:
             or (isinstance(statement, Let) and not statement.infers)
         )
     parent = _at(root, position[1:-1])
+    if _calls(let.value) and any(_is_opaque(_at(root, position[1:end])) for end in range(1, len(position))):
+        return False
     if isinstance(parent, Reference) and not isinstance(let.value, Method):
         return False
     if not let.infers and not _gives_type(parent, position[-1]):
         return False
     if isinstance(parent, Method) and position[-1] == 0 and isinstance(let.value, Number):
         return False
-    if isinstance(parent, Unsafe | Descriptor) or (
-        isinstance(parent, Call) and parent.function.startswith(_OPAQUE)
-    ):
+    if isinstance(parent, Unsafe | Descriptor) or _is_opaque(parent):
         return False
     return _depth(root) + _depth(let.value) <= _DEPTH
+
+
+def _is_opaque(expression: Expr) -> bool:
+    return isinstance(expression, Call) and expression.function.startswith(_OPAQUE)
+
+
+def _calls(expression: Expr) -> bool:
+    return any(isinstance(part, Call | Method) for part in subexpressions(expression))
 
 
 def _gives_type(parent: Expr, index: int) -> bool:
