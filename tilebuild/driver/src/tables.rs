@@ -14,17 +14,17 @@ pub fn join(module: &mut Module) {
     let mut joined: HashSet<OpId> = HashSet::new();
     for id in operations(module) {
         let of_table = || producer(module, module.op(id).operands[0]).is_some_and(|source| joined.contains(&source));
-        let part = match module.op(id).opcode {
-            Opcode::Cat => true,
-            Opcode::Reshape => of_table(),
-            _ => false,
-        };
-        if part && let Some(table) = table(module, id) {
+        let cat = module.op(id).opcode == Opcode::Cat;
+        if (cat || module.op(id).opcode == Opcode::Reshape && of_table())
+            && let Some(table) = table(module, id)
+        {
             let operation = module.op_mut(id);
             operation.opcode = Opcode::Constant;
             operation.operands.clear();
             operation.attributes = vec![("value".to_owned(), Attribute::DenseElements(table))];
-            joined.insert(id);
+            if cat {
+                joined.insert(id);
+            }
         }
     }
 }
@@ -68,7 +68,7 @@ fn table(module: &Module, id: OpId) -> Option<DenseElements> {
             };
             if value.data.len() == scalar.byte_width() { value.data.repeat(count) } else { value.data.clone() }
         }
-        Opcode::Reshape => data(module, operation.operands[0])?,
+        Opcode::Reshape | Opcode::Broadcast => data(module, operation.operands[0])?,
         Opcode::Cat if kind.shape.len() == 1 => {
             [data(module, operation.operands[0])?, data(module, operation.operands[1])?].concat()
         }
