@@ -28,7 +28,8 @@ from tilebuild.ledger import FOLDER, Ledger, LedgerError, missing_entries
 from tilebuild.providers import GpuPlan, Port
 from tilebuild.report import Report, TargetResult
 from tilebuild.rule import Providers
-from tilebuild.session import Request, Session
+from tilebuild.session.request import Request
+from tilebuild.session.session import Session
 
 RESULTS = "results.json"
 _GPU_PATIENCE_S = 1800.0

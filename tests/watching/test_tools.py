@@ -7,7 +7,7 @@ import pytest
 
 from tilebuild.action import Action, Tool
 from tilebuild.cli.watch import _in_words, _Tools
-from tilebuild.session import Reads
+from tilebuild.session.dependencies import Reads
 from tilebuild.toolchain import watched
 from tilebuild.watching.snapshot import Change
 

@@ -9,7 +9,7 @@ import click
 from tilebuild.cli import options
 from tilebuild.cli.running import run
 from tilebuild.port import STYLES
-from tilebuild.session import VERIFY_LEVELS
+from tilebuild.session.request import VERIFY_LEVELS
 
 
 @click.command()

@@ -18,7 +18,8 @@ from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
 from tilebuild.gpu import __main__ as runner
 from tilebuild.report import ExitCode
 from tilebuild.reporting.text import counted
-from tilebuild.session import Request, Session
+from tilebuild.session.request import Request
+from tilebuild.session.session import Session
 
 
 @click.group()

@@ -9,7 +9,7 @@ import click
 
 from tilebuild.cli import options
 from tilebuild.diagnostics import did_you_mean
-from tilebuild.session import Session
+from tilebuild.session.session import Session
 from tilebuild.settings import names
 
 

@@ -12,7 +12,8 @@ import click
 
 from tilebuild.diagnostics import DiagnosticError
 from tilebuild.events import Event
-from tilebuild.session import Request, Session
+from tilebuild.session.request import Request
+from tilebuild.session.session import Session
 
 F = TypeVar("F", bound=Callable[..., Any])
 

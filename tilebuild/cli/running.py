@@ -15,7 +15,8 @@ from tilebuild.reporting.lines import LineReporter
 from tilebuild.reporting.live import LiveReporter
 from tilebuild.reporting.summary import summary, up_to_date
 from tilebuild.reporting.text import Style
-from tilebuild.session import Request, Session
+from tilebuild.session.request import Request
+from tilebuild.session.session import Session
 from tilebuild.settings import Settings
 
 _NVIDIA_DEVICE = "/dev/nvidiactl"

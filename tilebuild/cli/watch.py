@@ -33,7 +33,9 @@ from tilebuild.report import ExitCode, Report
 from tilebuild.reporting.json_lines import JsonReporter, failure_event
 from tilebuild.reporting.stages import Stages, Verdicts
 from tilebuild.reporting.text import Style
-from tilebuild.session import VERIFY_LEVELS, Reads, Request, open_runner
+from tilebuild.session.dependencies import Reads
+from tilebuild.session.request import VERIFY_LEVELS, Request
+from tilebuild.session.session import open_runner
 from tilebuild.toolchain import watched
 from tilebuild.watching.hints import EventHints, Hints, PollingHints, refusal, silent_file_system
 from tilebuild.watching.loops import Loops

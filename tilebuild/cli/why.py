@@ -12,7 +12,7 @@ from tilebuild.cli import options
 from tilebuild.events import Outcome, Status
 from tilebuild.execution.history import Record
 from tilebuild.reporting.text import counted, seconds
-from tilebuild.session import Request
+from tilebuild.session.request import Request
 
 
 @click.command()

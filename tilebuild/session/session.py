@@ -7,26 +7,22 @@ it is returned.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path, PurePath
-from struct import unpack
+from pathlib import Path
 from typing import Any
 
 from tilebuild import _boot, toolchain
-from tilebuild.action import Action, Artifact
+from tilebuild.action import Artifact
 from tilebuild.analysis.analyzer import Analysis, analyze
-from tilebuild.cache.disk import DiskStore
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
-from tilebuild.events import Event, Outcome, PhaseStarted, Status
+from tilebuild.events import Event, PhaseStarted, Status
 from tilebuild.execution.executor import BASE_ENVIRONMENT, Execution, Options
 from tilebuild.execution.history import History, Record
-from tilebuild.execution.inputs import FileDigest, is_settled
 from tilebuild.execution.interrupts import Cancellation
 from tilebuild.execution.lock import locked
 from tilebuild.execution.process import FreshProcesses, Runner
@@ -35,71 +31,17 @@ from tilebuild.execution.state import State, forget, last_build
 from tilebuild.execution.worker import WarmWorker
 from tilebuild.label import Label
 from tilebuild.loading.loader import LoadResult, load
-from tilebuild.port import STYLES
 from tilebuild.query.evaluate import Result, evaluate
 from tilebuild.query.expression import parse, patterns
 from tilebuild.report import Report, TargetResult
 from tilebuild.rule import Providers
+from tilebuild.session.dependencies import Dependencies, Reads, reads_of
+from tilebuild.session.plan import Plan, goals_of, roots_of
+from tilebuild.session.request import LOCK_PATIENCE_S, Request
+from tilebuild.session.results import results
 from tilebuild.settings import Settings
-from tilebuild.toolchain import watched
 from tilebuild.toolchain.memory import cache_folder
 from tilebuild.workspace import Workspace, open_workspace
-
-#: How much `build` proves; each level includes those before it.
-VERIFY_LEVELS = ("none", "compare", "cpu", "gpu", "bench")
-
-_LOCK_PATIENCE_S = 600.0
-#: An action that ended so has all that it needs.
-_SOUND = frozenset({Status.RAN, Status.HIT, Status.SKIPPED, Status.WOULD_RUN, Status.MAY_RUN})
-_BENCHMARK = "tile_benchmark rule"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a `build`, `test` or `bench` was asked for; a port that is less safe than `style` fails.
-
-    `allow_pending` lets tests pass whose verdict is still to be made on another machine.
-    """
-
-    verb: str
-    patterns: tuple[str, ...]
-    jobs: int = 0
-    keep_going: bool = False
-    dry_run: bool = False
-    workers: bool = True
-    verify: str = "gpu"
-    style: str = ""
-    allow_pending: bool = False
-    sandbox: bool = True
-    lock_patience_s: float = _LOCK_PATIENCE_S
-
-
-@dataclass(frozen=True)
-class Dependencies:
-    """All that the outcome of a request depended on, for the memo; paths relative to the root or absolute."""
-
-    started_ns: int
-    files: tuple[str, ...]
-    folders: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Reads:
-    """What a request depends on in the workspace, as far as that is known; all paths are absolute.
-
-    `files` are those that loading has read, with what it found; `sources` those that actions will read.
-    `folders` are those whose entries decided something. After analysis `actions` are what may run, and
-    `complete` is set unless mistakes hide a part.
-    """
-
-    started_ns: int
-    files: Mapping[str, FileDigest]
-    folders: frozenset[str]
-    output: str
-    sources: frozenset[str] = frozenset()
-    actions: tuple[Action, ...] = ()
-    complete: bool = False
 
 
 @dataclass
@@ -155,7 +97,7 @@ class Session:
         here = self.workspace.folder(self.start)
         loaded = load(self.workspace, self.settings, wanted, here, manual=manual, keep_going=True)
         if self.on_reads is not None:
-            self.on_reads(self._reads(loaded, started_ns))
+            self.on_reads(reads_of(self.workspace, loaded, started_ns))
         if loaded.problems and not keep_going:
             raise DiagnosticError(*loaded.problems)
         return loaded
@@ -182,27 +124,27 @@ class Session:
                 state.begin()
                 try:
                     execution = self._execute(state, request, plan)
-                    results = plan.results(execution, state.store)
-                    state.publish_only({result.label: result.files for result in results if result.ok})
+                    found = results(plan, execution, state.store)
+                    state.publish_only({result.label: result.files for result in found if result.ok})
                     state.log(execution)
                 finally:
                     state.save()
             state.bound_cache(self.settings.cache.limit_bytes)
-            self.dependencies = self._dependencies(started_ns, plan)
-        return self._report(request, plan, execution, results, time.monotonic() - began)
+            self.dependencies = Dependencies.of(self.workspace, plan, started_ns)
+        return self._report(request, plan, execution, found, time.monotonic() - began)
 
-    def plan(self, request: Request) -> _Plan:
+    def plan(self, request: Request) -> Plan:
         """Which actions make what is asked for."""
         started_ns = time.time_ns()
         loaded = self.load(request.patterns, keep_going=request.keep_going)
-        roots = _roots(loaded, request.verb)
+        roots = roots_of(loaded, request.verb)
         analysis = self.analyze(loaded, roots, keep_going=request.keep_going)
         sound = [label for label in roots if label in analysis.targets]
-        goals = {label: _goals(analysis.targets[label].providers, request) for label in sound}
-        plan = _Plan(request, loaded, analysis, goals)
+        goals = {label: goals_of(analysis.targets[label].providers, request) for label in sound}
+        plan = Plan(request, loaded, analysis, goals)
         if self.on_reads is not None:
             sources = frozenset(str(self.workspace.path_of(artifact)) for artifact in plan.sources)
-            reads = self._reads(loaded, started_ns)
+            reads = reads_of(self.workspace, loaded, started_ns)
             whole = not (loaded.problems or analysis.problems)
             self.on_reads(replace(reads, sources=sources, actions=plan.actions, complete=whole))
         return plan
@@ -216,7 +158,7 @@ class Session:
         """
         with self._locked(request.lock_patience_s):
             plan = self.plan(request)
-            providers = {label: plan.analysis.targets[label].providers for label in plan.goals}
+            providers = {label: plan.providers(label) for label in plan.goals}
             plan = replace(plan, goals={label: tuple(choose(providers[label])) for label in plan.goals})
             with self._state() as state:
                 state.begin()
@@ -243,7 +185,7 @@ class Session:
         """
         request = Request("build", (pattern,), dry_run=True, keep_going=True)
         plan = self.plan(request)
-        wanted = [a for label in plan.goals for a in choose(plan.analysis.targets[label].providers)]
+        wanted = [a for label in plan.goals for a in choose(plan.providers(label))]
         plan = replace(plan, goals=dict.fromkeys(plan.goals, wanted))
         with self._state() as state:
             execution = self._execute(state, request, plan)
@@ -260,20 +202,20 @@ class Session:
         plan = self.plan(request)
         with self._state() as state:
             execution = self._execute(state, request, plan)
-            results = plan.results(execution, state.store)
-        return self._report(request, plan, execution, results, time.monotonic() - began)
+            found = results(plan, execution, state.store)
+        return self._report(request, plan, execution, found, time.monotonic() - began)
 
     def _report(
         self,
         request: Request,
-        plan: _Plan,
+        plan: Plan,
         execution: Execution,
-        results: tuple[TargetResult, ...],
+        targets: tuple[TargetResult, ...],
         seconds: float,
     ) -> Report:
         return Report(
             verb=request.verb,
-            targets=results,
+            targets=targets,
             outcomes=execution.outcomes,
             seconds=seconds,
             interrupted=execution.interrupted,
@@ -289,22 +231,8 @@ class Session:
         """Leaves a memo of the last `run`, which ended well: the same command prints `text` if nothing
         changes.
         """
-        depends = self.dependencies
-        if depends is None or self.settings.output != _boot.OUTPUT:
-            return
-        paths = (depends.files, depends.folders, depends.outputs)
-        if any("\n" in path for group in paths for path in group):
-            return
-        root = str(self.workspace.root)
-        try:
-            with contextlib.chdir(root):
-                found = _boot.signatures(*paths)
-        except OSError:
-            return  # something went away while we built
-        values = unpack(f"{len(found) // 8}q", found)
-        if _are_settled(values, len(depends.files), len(depends.folders), depends.started_ns):
-            with contextlib.suppress(OSError):  # no room for it: the next command looks at everything
-                _boot.remember(root, argv, folder, self.environ, *paths, found, text.encode())
+        if self.dependencies is not None and self.settings.output == _boot.OUTPUT:
+            self.dependencies.remember(self.workspace, argv, folder, self.environ, text)
 
     def records(self, label: str) -> Mapping[str, Record]:
         """What the last builds knew of a target's actions, by the first file that each makes."""
@@ -317,7 +245,7 @@ class Session:
         """Removes all outputs; with `expunge` also this workspace's memory."""
         if not self.workspace.output.exists():
             return
-        with self._locked(_LOCK_PATIENCE_S):
+        with self._locked(LOCK_PATIENCE_S):
             for entry in self.workspace.output.iterdir():
                 if entry == self.state_folder:
                     continue
@@ -337,7 +265,7 @@ class Session:
         finally:
             state.close()
 
-    def _execute(self, state: State, request: Request, plan: _Plan, *, publish: bool = True) -> Execution:
+    def _execute(self, state: State, request: Request, plan: Plan, *, publish: bool = True) -> Execution:
         runner = self.runner or open_runner(warm=request.workers)
         jobs = request.jobs or self.settings.jobs or len(os.sched_getaffinity(0))
         executor = state.executor(
@@ -376,172 +304,13 @@ class Session:
     def _tell_waiting(self, holder: str) -> None:
         self.observe(PhaseStarted(f"waiting for another build of this workspace ({holder})"))
 
-    def _reads(self, loaded: LoadResult, started_ns: int) -> Reads:
-        root = self.workspace.root
-        return Reads(
-            started_ns=started_ns,
-            files={
-                str(root / path): FileDigest(digest, os.access(root / path, os.X_OK))
-                for path, digest in loaded.files_read.items()
-            },
-            folders=frozenset(str(root / folder) for folder in loaded.directories),
-            output=str(self.workspace.output),
-        )
-
-    def _dependencies(self, started_ns: int, plan: _Plan) -> Dependencies:
-        root = f"{self.workspace.root}/"
-        tools = {tool.name: tool.path for action in plan.actions for tool in action.tools}
-        read = {artifact.location or artifact.path for artifact in plan.sources}
-        absent = {path for path in read if not os.path.exists(self.workspace.root / path)}
-        files = {*plan.loaded.files_read, *(read - absent), *watched.files(tools)}
-        folders = {*plan.loaded.directories, *map(self._nearest_folder, absent), *watched.folders()}
-        # Tools that are built lie in the cache and are younger than the build; like outputs they are ours.
-        outputs = {path for path in tools.values() if os.path.isfile(path)}
-        outputs |= {str(self.workspace.path_of(a)) for a in plan.wanted if not a.source}
-        return Dependencies(
-            started_ns=started_ns,
-            files=tuple(sorted(path.removeprefix(root) for path in files)),
-            folders=tuple(sorted(folder or "." for folder in folders)),
-            outputs=tuple(sorted(path.removeprefix(root) for path in outputs)),
-        )
-
-    def _nearest_folder(self, path: str) -> str:
-        """The folder whose entries change when the absent file, or a folder on the way to it, appears."""
-        return next(p for p in PurePath(path).parents if (self.workspace.root / p).is_dir()).as_posix()
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What a request comes to: for each target the files that are wanted, and the actions behind them."""
-
-    request: Request
-    loaded: LoadResult
-    analysis: Analysis
-    goals: Mapping[Label, Sequence[Artifact]]
-
-    @cached_property
-    def wanted(self) -> tuple[Artifact, ...]:
-        return tuple(artifact for files in self.goals.values() for artifact in files)
-
-    @cached_property
-    def actions(self) -> tuple[Action, ...]:
-        return self.analysis.needed_for(self.wanted)
-
-    @cached_property
-    def sources(self) -> frozenset[Artifact]:
-        """The files of the workspace that actions read, or that are asked for themselves."""
-        read = {a for action in self.actions for _, a in action.inputs if a.source}
-        return frozenset(read | {artifact for artifact in self.wanted if artifact.source})
-
-    def results(self, execution: Execution, store: DiskStore) -> tuple[TargetResult, ...]:
-        return tuple(self._result(label, execution, store) for label in self.goals)
-
-    def _result(self, label: Label, execution: Execution, store: DiskStore) -> TargetResult:
-        target = self.loaded.graph[label]
-        files = self.goals[label]
-        last = [execution.outcome_of(action) for action in self._makers(files)]
-        verdict = _verdict(self.analysis.targets[label].providers, files, execution, store)
-        problem = self._problem(files, last, execution) or (
-            _failed_gate(verdict, self.request.style) if verdict else ""
-        )
-        return TargetResult(
-            label=str(label),
-            kind=target.kind.removesuffix(" rule"),
-            ok=not problem,
-            files=tuple(artifact.path for artifact in files if artifact in execution.produced),
-            verdict=verdict,
-            problem=problem,
-            diagnostics=_words(verdict, files, execution, store) if verdict and problem else (),
-            test=target.test,
-            cached=all(outcome.status in (Status.HIT, Status.SKIPPED) for outcome in last),
-        )
-
-    def _makers(self, files: Sequence[Artifact]) -> list[Action]:
-        """The actions that make the files themselves, without those behind them."""
-        producer = self.analysis.producer
-        return [producer[artifact] for artifact in files if artifact in producer]
-
-    def _problem(self, files: Sequence[Artifact], last: Sequence[Outcome], execution: Execution) -> str:
-        """In words the first action that did not end well and that the files need, however far behind."""
-        if all(outcome.status in _SOUND for outcome in last):
-            return ""
-        needed = [execution.outcome_of(action) for action in self.analysis.needed_for(files)]
-        return _first_failure(needed)
-
 
 def open_runner(*, warm: bool) -> Runner:
     """Runs Python tools in forks of one warm worker, or everything in fresh processes."""
     return WarmWorker(BASE_ENVIRONMENT) if warm else FreshProcesses()
 
 
-def _are_settled(signatures: Sequence[int], files: int, folders: int, started_ns: int) -> bool:
-    """Whether nothing that was read can have changed since the build began without looking different now."""
-    times = [(signatures[at], signatures[at + 1]) for at in range(0, 4 * files, 4)]
-    times += [(signatures[at], signatures[at + 1]) for at in range(4 * files, 4 * files + 3 * folders, 3)]
-    return all(is_settled(mtime, ctime, started_ns) for mtime, ctime in times)
-
-
-def _roots(loaded: LoadResult, verb: str) -> tuple[Label, ...]:
-    """The targets that a command is about: those that were named, their tests, their benchmarks."""
-    if verb == "build":
-        return loaded.roots
-    tests = tuple(loaded.graph.tests(loaded.roots))
-    return tests if verb == "test" else tuple(t for t in tests if loaded.graph[t].kind == _BENCHMARK)
-
-
-def _goals(providers: Providers, request: Request) -> tuple[Artifact, ...]:
-    """The files that a request wants of a target: all, or those of the level of proof that was asked for."""
-    levels = providers.get("Levels") or {}
-    level = {"build": request.verify, "bench": "bench"}.get(request.verb, "")
-    return tuple(levels.get(level, providers.files))
-
-
 def _is_unbuilt(execution: Execution, artifact: Artifact) -> bool:
     """Whether the file is absent for another reason than that nothing needs it."""
     outcomes = (o for o in execution.outcomes if any(a == artifact for _, a in o.action.outputs))
     return all(outcome.status is not Status.SKIPPED for outcome in outcomes)
-
-
-def _verdict(
-    providers: Providers, files: Sequence[Artifact], execution: Execution, store: DiskStore
-) -> Mapping[str, Any] | None:
-    """The content of the verdict file among the files, if the rule has one; of the last, which says most."""
-    named = providers.get("Verdict")
-    verdicts = [a for a in files if a == named or a.path.endswith("/verdict.json")]
-    found = verdicts[-1] if verdicts else None
-    made = execution.produced.get(found) if found is not None else None
-    data = store.read(made.digest) if made is not None else None
-    return dict(json.loads(data)) if data is not None else None
-
-
-def _words(
-    verdict: Mapping[str, Any], files: Sequence[Artifact], execution: Execution, store: DiskStore
-) -> tuple[Diagnostic, ...]:
-    """What a negative verdict has to say, and where the two sides differ."""
-    items = list(verdict.get("diagnostics", ()))
-    for artifact in files:
-        made = execution.produced.get(artifact)
-        if artifact.path.endswith("/differences.json") and made is not None:
-            items += json.loads(store.read(made.digest) or b"[]")
-    return tuple(Diagnostic.from_json(item) for item in items)
-
-
-def _first_failure(needed: Sequence[Outcome]) -> str:
-    for status, words in ((Status.FAILED, "failed"), (Status.CANCELLED, "was not built")):
-        for outcome in needed:
-            if outcome.status is status:
-                action = outcome.action
-                return " ".join(part for part in (action.mnemonic, action.detail, words) if part)
-    return ""
-
-
-def _failed_gate(verdict: Mapping[str, Any], style: str) -> str:
-    for gate in verdict.get("gates", ()):
-        if gate["state"] in ("failed", "python-fails"):
-            return f"gate {gate['gate']}: {gate['state']}" + (f": {gate['why']}" if gate["why"] else "")
-    if not verdict.get("ok", True):
-        return "its verdict is negative"
-    for kernel in verdict.get("kernels", ()) if style else ():
-        if STYLES.index(kernel["style"]) > STYLES.index(style):
-            return f"{kernel['kernel']} is {kernel['style']}, asked for was {style} or safer"
-    return ""
