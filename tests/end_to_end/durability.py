@@ -78,7 +78,7 @@ class Operator(KernelSpace):
     def outputs(self) -> Contents:
         """Digests of what lies in the output folder."""
         folder = self.root / "tilebuild-out"
-        files = (path for path in folder.rglob("*") if path.is_file() and self.state not in path.parents)
+        files = (path for path in (folder / "k").rglob("*") if path.is_file())
         return {str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest() for path in files}
 
     def build(self, *options: str) -> Done:

@@ -107,13 +107,40 @@ def test_an_added_architecture_runs_its_column(space: KernelSpace) -> None:
     assert "CpuTest" not in ran
 
 
-def test_fresh_processes_make_the_same(built: KernelSpace, tmp_path: Path) -> None:
-    """What the warm worker made and what fresh processes make has equal keys and equal digests."""
+@pytest.mark.parametrize("options", [("--no-workers",), ("--no-sandbox",), ("--no-workers", "--no-sandbox")])
+def test_fresh_processes_and_free_ones_make_the_same(
+    built: KernelSpace, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """As confined forks of the warm worker: equal keys and equal digests."""
     fresh = KernelSpace(tmp_path)
     fresh.fill()
-    fresh.stages("--no-workers")
+    fresh.stages(*options)
     assert _results(built) >= _results(fresh)
     assert len(_results(fresh)) > 10
+
+
+@pytest.mark.parametrize("path", ["helpers/table.txt", "{root}/helpers/table.txt"])
+def test_a_kernel_that_reads_an_undeclared_file(space: KernelSpace, path: str) -> None:
+    space.write("helpers/table.txt", "3")
+    read = f"open({path.format(root=space.root)!r}).read()"
+    space.edit("import cuda.tile as ct\n", f"import cuda.tile as ct\n\nTABLE = {read}\n")
+    done = space.run("build", "//k:op")
+    assert done.code == 1
+    assert "k/op.py:4:9: kernel error: k/op.py reads helpers/table.txt, which is not declared" in done.err
+    assert "help: declare it: `data` of a tile_library in `deps`" in done.err
+    library = 'tile_library(name = "table", data = ["table.txt"], visibility = ["//visibility:public"])'
+    space.write("helpers/BUILD", library)
+    space.edit('name = "op",', 'name = "op", deps = ["//helpers:table"],', "k/BUILD")
+    assert space.run("build", "//k:op").code == (1 if path.startswith("{") else 0)
+
+
+def test_a_reference_that_reads_an_undeclared_file(space: KernelSpace) -> None:
+    space.write("helpers/table.txt", "2")
+    space.edit("2 * a", "float(open('helpers/table.txt').read()) * a", "k/reference.py")
+    done = space.run("build", "//k:op")
+    assert done.code == 1
+    assert "k/reference.py reads helpers/table.txt, which is not declared" in done.err
+    assert "have `inputs` make them" in done.err
 
 
 def _results(space: KernelSpace) -> set[tuple[str, str]]:

@@ -14,6 +14,7 @@ from tilebuild.execution.history import History
 from tilebuild.execution.inputs import FileDigests
 from tilebuild.execution.process import FreshProcesses, Runner
 from tilebuild.execution.publish import Publisher
+from tilebuild.execution.sandbox import Sandbox
 
 SH = Tool("sh", digest="sh 1", path="/bin/sh")
 
@@ -76,6 +77,7 @@ class Space:
         options: Options | None = None,
         runner: Runner | None = None,
         publish: bool = True,
+        sandbox: Sandbox | None = None,
     ) -> Execution:
         """As a new process would: nothing is shared with earlier builds but the disk."""
         store = DiskStore(self.store_folder)
@@ -90,6 +92,7 @@ class Space:
             scratch=self.scratch,
             options=options or Options(jobs=2),
             observe=self.events.append,
+            sandbox=sandbox,
         )
         outputs = [artifact for action in actions for _, artifact in action.outputs]
         try:
