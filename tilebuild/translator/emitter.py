@@ -101,8 +101,17 @@ def hint_of(expression: Expr) -> str:
     return expression.local.hint if isinstance(expression, Var) else "value"
 
 
+#: What a branch yields, for the statements that follow it inside of it.
+_GIVES = "gives"
+
+
 def _returns(operation: ir.Operation) -> bool:
-    return any(r.operations and r.operations[-1].name == "return" for r in operation.regions)
+    """Whether a branch ends the kernel, be it deep inside."""
+    return any(
+        o.name == "return" or (o.name == "if" and _returns(o))
+        for r in operation.regions
+        for o in r.operations
+    )
 
 
 class Emitter:
@@ -335,22 +344,24 @@ class Emitter:
             if operation.name == "if" and not self.loops and _returns(operation):
                 self._early_return(operation, operations[index + 1 :])
                 return
-            self.operation(operation)
+            if operation.name == _GIVES:
+                for value, result in zip(operation.operands, operation.results, strict=True):
+                    self.bind(result, self.value(value))
+            else:
+                self.operation(operation)
 
     def _early_return(self, operation: ir.Operation, rest: tuple[ir.Operation, ...]) -> None:
         """`if c { return } …` becomes `if c { } else { … }`: cutile has no return but at the end."""
-        if operation.results:
-            raise Refusal(
-                "a return in a branch that also yields values has no Rust form",
-                location=self.location_of(operation),
-            )
         condition = self.value(operation.operands[0])
         blocks: list[Block] = []
         for region in (*operation.regions, *[ir.Block((), ())] * (2 - len(operation.regions))):
-            leaves = bool(region.operations) and region.operations[-1].name == "return"
+            *inner, end = region.operations or (ir.Operation("yield", (), ()),)
             with self.inside() as block:
-                inner = tuple(o for o in region.operations if o.name not in ("yield", "return"))
-                self.operations(inner + (() if leaves else rest))
+                if end.name == "return":
+                    self.operations(tuple(inner))
+                else:
+                    given = ir.Operation(_GIVES, end.operands, operation.results)
+                    self.operations((*inner, given, *rest))
             blocks.append(block)
         self.emit(If(condition, blocks[0], blocks[1], self.location_of(operation)))
 

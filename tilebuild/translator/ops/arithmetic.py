@@ -8,7 +8,8 @@ from tilebuild.tileir import tree as ir
 from tilebuild.translator.emitter import Attributes, Emitter, Row
 from tilebuild.translator.ops.spelling import apply, marker, shim, sign_of, with_sign
 from tilebuild.translator.refusal import Refusal
-from tilebuild.translator.rust.tree import Binary, Call, Expr
+from tilebuild.translator.rust.tree import Binary, Call, Expr, Path
+from tilebuild.translator.rust.types import TileType
 
 #: Element types whose operators cutile 0.5.0 does not implement ("Binary operation is not implemented").
 _NO_OPERATORS = frozenset({"i16", "u16", "tf32", "f8e4m3fn", "f8e5m2", "f8e8m0fnu"})
@@ -164,11 +165,23 @@ def _by_sign(row: Row) -> Row:
         if sign_of(e.element(op.operands[0])) == sign:
             row(e, op, attributes)
             return
-        rounding = attributes.word("rounding")
-        named = (f"signedness={sign}", *([f"rounding={rounding}"] if rounding else []))
-        shim(e, op, ("lhs", "rhs"), named, word(op.name))
+        if "rounding" in op.attributes:  # a shim cannot name the rounding of a division
+            _converted(e, op, sign, marker("rounding", attributes.word("rounding")))
+        else:
+            shim(e, op, ("lhs", "rhs"), (f"signedness={sign}",), word(op.name))
 
     return signed
+
+
+def _converted(e: Emitter, op: ir.Operation, sign: str, rounding: str) -> None:
+    """The operation on the same bits with the other sign."""
+    result = op.results[0]
+    if e.is_scalar(result):
+        raise Refusal(f"{op.name} takes numbers as {sign} that are not", "convert them, with ct.astype")
+    (left, element), (right, _) = (with_sign(e, v, sign) for v in op.operands)
+    kind = TileType(element, e.shape(result))
+    call = Call(op.name, (left, right, Path(rounding)))
+    e.let(result, Call("bitcast", (e.temporary(word(op.name), kind, call),)), word(op.name))
 
 
 def divi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
@@ -238,6 +251,9 @@ def cmpi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         e.let(op.results[0], Binary(symbol, left, right), "condition", infers=True)
     elif e.is_scalar(op.operands[0]):
         apply(e, op, "cmpi", ("lhs", "rhs"), (f"predicate::{predicate}",), "condition")
+    elif element in _NO_OPERATORS:
+        call = Call("cmpi", (left, right, Path(f"predicate::{predicate}")))
+        e.let(op.results[0], call, "mask", infers=True)
     else:
         e.let(op.results[0], Call(_TILE_COMPARISONS[symbol], (left, right)), "mask", infers=True)
 
@@ -249,7 +265,7 @@ def cmpf(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     # Rust's operators are ordered comparisons for every predicate in cutile 0.5.0, `!=` included.
     if e.is_scalar(left) and ordering == "ordered":
         e.let(op.results[0], Binary(symbol, e.value(left), e.value(right)), "condition", infers=True)
-    elif ordering == "ordered" and not e.is_scalar(left):
+    elif ordering == "ordered" and not e.is_scalar(left) and e.element(left) not in _NO_OPERATORS:
         call = Call(_TILE_COMPARISONS[symbol], (e.value(left), e.value(right)))
         e.let(op.results[0], call, "mask", infers=True)
     else:

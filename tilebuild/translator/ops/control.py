@@ -185,9 +185,7 @@ def if_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         blocks = [_branch(e, region) for region in regions]
         e.emit(If(condition, blocks[0], blocks[1] if len(blocks) > 1 else []))
         return
-    if any(end is None or end.name != "yield" for end in ends):
-        raise Refusal("a branch that leaves a loop and also yields values has no Rust form yet")
-    if len(results) == 1:
+    if len(results) == 1 and all(end is not None and end.name == "yield" for end in ends):
         _value(e, op, condition, results[0])
     else:
         _values(e, op, condition, results)
@@ -211,23 +209,27 @@ def _value(e: Emitter, op: ir.Operation, condition: Expr, result: ir.Value) -> N
 
 
 def _values(e: Emitter, op: ir.Operation, condition: Expr, results: list[ir.Value]) -> None:
-    """Variables that both branches assign."""
+    """Variables that the branches assign, those that do not leave a loop."""
     kept: set[ir.Value] = set()
     locals_ = [e.local(r, "chosen") for r in results]
-    otherwise = dict(zip(op.results, op.regions[1].operations[-1].operands, strict=True))
+    otherwise = _yielded(op, op.regions[1])
     for result, local in zip(results, locals_, strict=True):
-        known = otherwise[result]
+        known = otherwise.get(result)
         # A value from before the branch is what the variable keeps; else it needs one that nobody reads.
-        initial = e.value(known) if e.is_bound(known) else zero(e, result)
-        e.emit(Let(local, e.rust_type(result), initial, mutable=True, unread=not e.is_bound(known)))
-        if e.is_bound(known):
+        before = known is not None and e.is_bound(known)
+        initial = e.value(known) if known is not None and before else zero(e, result)
+        e.emit(Let(local, e.rust_type(result), initial, mutable=True, unread=not before))
+        if before:
             kept.add(result)
     blocks: list[Block] = []
     for region in op.regions:
+        yielded = _yielded(op, region)
+        if not yielded:
+            blocks.append(_branch(e, region))
+            continue
         with e.inside() as block:
             for operation in region.operations[:-1]:
                 e.operation(operation)
-            yielded = dict(zip(op.results, region.operations[-1].operands, strict=True))
             last = region is op.regions[1]
             targets = [None if last and r in kept else x for r, x in zip(results, locals_, strict=True)]
             _assign(e, targets, [yielded[r] for r in results])
@@ -235,6 +237,12 @@ def _values(e: Emitter, op: ir.Operation, condition: Expr, results: list[ir.Valu
     e.emit(If(condition, blocks[0], blocks[1]))
     for result, local in zip(results, locals_, strict=True):
         e.bind(result, Var(local))
+
+
+def _yielded(op: ir.Operation, region: ir.Block) -> dict[ir.Value, ir.Value]:
+    """What a branch gives for each result; nothing if it leaves a loop."""
+    end = region.operations[-1]
+    return dict(zip(op.results, end.operands, strict=True)) if end.name == "yield" else {}
 
 
 ROWS: Mapping[str, Row] = {

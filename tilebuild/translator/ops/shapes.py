@@ -56,7 +56,7 @@ def _listed(e: Emitter, result: ir.Value, values: list[bool | int | float]) -> N
     e.ahead_of_time = True
     element = e.element(result)
     literals = [number(e, v, element) for v in values]
-    if any(x is None for x in literals) or len(values) > _LONGEST:
+    if any(x is None for x in literals) or len(values) > _LONGEST or element == "bool":
         raise Refusal(f"a constant of {len(values)} numbers of {element} has no Rust form in cutile 0.5.0")
     tiles: list[Expr] = [Call("broadcast_scalar", (x, shape((1,)))) for x in literals if x is not None]
     while len(tiles) > 1:
