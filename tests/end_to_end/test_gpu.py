@@ -185,6 +185,16 @@ def test_a_machine_with_a_gpu_runs_what_is_missing(space: DeviceSpace) -> None:
     assert "tie" in done.out
 
 
+def test_an_interrupted_run_goes_on(space: DeviceSpace) -> None:
+    done = space.with_gpu("test", "//k:op", mode="dies")
+    assert done.code == 36, done.text
+    assert not (space.root / LEDGER).exists()
+    done = space.with_gpu("test", "//k:op")
+    assert done.code == 0, done.text
+    assert "1 rows were there" in done.err
+    assert not [path for path in (space.folder / "store/bundles").iterdir() if path.is_dir()]
+
+
 def test_what_fails_on_a_gpu_fails_and_is_not_recorded(space: DeviceSpace) -> None:
     done = space.with_gpu("test", "//k:op", mode="wrong")
     assert done.code == 3, done.text

@@ -2,14 +2,13 @@
 fake device whose kernels do what the operator of `tests/end_to_end/kernels.py` does.
 
 The environment says what goes wrong: FAKE_GPU=other is a device of another class, FAKE_GPU=wrong a Rust
-kernel that computes something else.
+kernel that computes something else, FAKE_GPU=dies a process that ends after its first case.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,8 +42,15 @@ def main() -> int:
     }
     sm_count = 8 if mode == "other" else 4
     device = FakeDevice(kernels, device_class=DEVICE_CLASS | {"sm_count": sm_count})
+    print(f"{len(loaded.rows)} rows were there", file=sys.stderr)
+
+    def now() -> float:
+        if mode == "dies" and loaded.rows:
+            os._exit(1)
+        return 0.0
+
     try:
-        run_plan(bundle, plan, loaded, device, time.monotonic() + 60, time.monotonic)
+        run_plan(bundle, plan, loaded, device, 1.0, now)
     except WrongDevice as error:
         print(error, file=sys.stderr)
         return 4
