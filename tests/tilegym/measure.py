@@ -107,7 +107,7 @@ def rust_size(text: str) -> RustSize:
     return RustSize(
         device=_rust_lines(device),
         launchers=_rust_lines([*lines[:start], *lines[end + 1 :]]),
-        entries=sum("#[cutile::entry" in line for line in device),
+        entries=sum(bool(re.match(r"\s*#\[\w+::entry\b", line)) for line in device),
         shims=sum("#[cuda_tile::" in line for line in device),
     )
 

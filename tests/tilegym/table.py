@@ -41,8 +41,9 @@ _COLUMNS = (
 class Row:
     """One kernel. `rung` and `style` are empty where no rung expresses it.
 
-    `evidence` holds, by architecture, how many signatures have which headline. `names` are the values that
-    have a Python name, and those whose name the Rust keeps. `digests` say what the row was made from; `rust`
+    `evidence` holds, by architecture, how many signatures have which headline. `names` are the values whose
+    Python name the Rust keeps, and those that have one. `pointers` says that Python accesses memory otherwise
+    than by tiles. `digests` say what the row was made from; `rust`
     among them stands for everything that tilebuild did.
     """
 
@@ -59,6 +60,7 @@ class Row:
     entries: int
     shims: int
     names: tuple[int, int]
+    pointers: bool
     numbered_names: Sequence[str]
     flagged: Sequence[str]
     failed_rungs: Sequence[Mapping[str, str]]
@@ -112,7 +114,7 @@ def _row(kernel: wheel.Kernel, folder: Path) -> Row:
     rust = (folder / f"{kernel.name}.rs").read_text()
     choice = json.loads((folder / f"{kernel.name}.port.json").read_text())["choice"]
     size = measure.rust_size(rust)
-    names = _names(kernel)
+    names, pointers = _of_python(kernel)
     return Row(
         operator=kernel.operator,
         kernel=kernel.name,
@@ -127,6 +129,7 @@ def _row(kernel: wheel.Kernel, folder: Path) -> Row:
         entries=size.entries,
         shims=size.shims,
         names=(measure.kept_names(rust, names), len(names)),
+        pointers=pointers,
         numbered_names=measure.numbered_names(rust),
         flagged=found["flagged"],
         failed_rungs=found["failed_rungs"],
@@ -147,11 +150,12 @@ def _refused(kernel: wheel.Kernel) -> dict[str, dict[str, int]]:
     return {architecture: {"refused": len(kernel.signatures)} for architecture in wheel.ARCHITECTURES}
 
 
-def _names(kernel: wheel.Kernel) -> list[str]:
-    """The names of the values; an architecture and a signature hardly change them, so one stands for all."""
+def _of_python(kernel: wheel.Kernel) -> tuple[list[str], bool]:
+    """The names of the values, and whether they hold pointers. An architecture and a signature hardly change
+    them, so one stands for all."""
     with tempfile.TemporaryDirectory() as folder:
         wheel.python_side(kernel, kernel.instances[:1], Path(folder))
-        return wheel.python_names(Path(folder))
+        return wheel.python_names(Path(folder)), wheel.uses_pointers(Path(folder))
 
 
 # --- the committed table --------------------------------------------------------------------------
@@ -244,6 +248,9 @@ def summary(rows: Sequence[Row]) -> list[str]:
         facts.append(f"not built yet: {missing} of {_CELLS} cells")
     styles = Counter(row.style for row in ported)
     facts += [f"style {style}: {count} kernels" for style, count in styles.most_common()]
+    by_tile = Counter(row.style for row in ported if not row.pointers)
+    styles_by_tile = ", ".join(f"{count} {style}" for style, count in by_tile.most_common())
+    facts.append(f"kernels that access memory by tiles alone: {by_tile.total()}, of them {styles_by_tile}")
     if ratios:
         high = percentile(ratios, 90)
         facts.append(f"Rust lines per Python line: median {median(ratios):.2f}, p90 {high:.2f}")

@@ -134,6 +134,12 @@ def python_names(folder: Path) -> list[str]:
     return found
 
 
+def uses_pointers(folder: Path) -> bool:
+    """Whether an instance in a folder accesses memory by pointers."""
+    access = re.compile(r"\b(load_ptr_tko|store_ptr_tko|atomic_rmw_tko|atomic_cas_tko)\b")
+    return any(access.search(file.read_text()) for file in folder.glob("*/*/kernel.tileir"))
+
+
 @contextmanager
 def tools_in_environment() -> Iterator[None]:
     """Front end and translator find their programs in the environment, as in an action."""
