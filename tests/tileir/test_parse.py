@@ -130,3 +130,12 @@ def _printed(name: str) -> str:
         for spelled in (*SYNTAX, *REGION_OPERATIONS)
         if spelled.replace("_", "") == name.replace("_", "")
     )
+
+
+def test_symbols_may_have_letters_of_any_script() -> None:
+    """The disassembler quotes them, with the bytes of their UTF-8 in hexadecimal."""
+    text = SMALL.replace("@k", r'@"\CF\80_kernel"')
+    entry = parse(text)
+    assert entry.symbol == "π_kernel"
+    assert print_entry(entry).startswith(r'entry @"\CF\80_kernel"(')
+    assert parse(print_entry(entry)) == entry

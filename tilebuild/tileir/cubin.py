@@ -6,7 +6,7 @@ constants other than parameters, static data, shared memory and the attributes t
 entry's own symbol is replaced by `@` wherever it occurs. What depends on the parameter layout is apart,
 because the layout is a verdict of its own: `parameter_bytes` and `host_program`, which prepares a launch and
 copies the parameters. Left out are debug information, notes, symbol tables and the `.nv.merc*` and
-`.nv.capmerc*` copies for newer devices, which say the same again in another encoding. """
+`.nv.capmerc*` copies for newer devices, which say the same again in another encoding."""
 
 from __future__ import annotations
 

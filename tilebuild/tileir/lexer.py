@@ -14,6 +14,7 @@ _WORD = re.compile(
     | %[A-Za-z0-9_$.-]+(?:\#\d+)?    # value; results of one operation are %0#0, %0#1
     | \#[A-Za-z0-9_.]+               # alias
     | @[A-Za-z0-9_$.]+               # symbol
+    | @"(?:[^"\\]|\\.)*"             # symbol with other letters
     | ->
     | -?\d+(?:\.\d+(?:[eE][+-]?\d+)?)?(?![\w.?])   # number
     | [A-Za-z0-9_?.]+                # word; also a shape: ?x8xf32
@@ -21,6 +22,7 @@ _WORD = re.compile(
     """,
     re.VERBOSE,
 )
+_PLAIN_SYMBOL = re.compile(r"[A-Za-z0-9_$.]+")
 _STRING_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)")
 
 T = TypeVar("T")
@@ -70,6 +72,11 @@ class Cursor:
             raise self.error(f"expected a string, found {word!r}")
         return unescape(word[1:-1])
 
+    def symbol(self) -> str:
+        """The name of an entry or a global, without its sign."""
+        word = self.take().removeprefix("@")
+        return unescape(word[1:-1]) if word.startswith('"') else word
+
     def boolean(self) -> bool:
         word = self.take()
         if word not in ("true", "false"):
@@ -98,6 +105,11 @@ class Cursor:
                 help="the text was not written by the tileirdisasm that this version knows",
             )
         )
+
+
+def spelled_symbol(name: str) -> str:
+    """The inverse of `Cursor.symbol`."""
+    return f"@{name}" if _PLAIN_SYMBOL.fullmatch(name) else f'@"{escape(name)}"'
 
 
 def unescape(text: str) -> str:

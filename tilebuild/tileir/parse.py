@@ -82,7 +82,7 @@ class _Parser:
         while cursor.accept("global"):
             constants.append(self._global())
         cursor.expect("entry")
-        symbol = cursor.take().removeprefix("@")
+        symbol = cursor.symbol()
         cursor.expect("(")
         parameters = self._arguments(")")
         hints = self._hints()
@@ -96,7 +96,7 @@ class _Parser:
     def _global(self) -> Global:
         cursor = self._cursor
         private, constant = cursor.accept("private"), cursor.accept("constant")
-        symbol = cursor.take().removeprefix("@")
+        symbol = cursor.symbol()
         alignment = 0
         if cursor.accept("alignment"):
             cursor.expect("=")
@@ -329,7 +329,7 @@ class _Parser:
             pending.attributes[name] = self._cursor.separated(self._cursor.boolean, "]")
 
     def _symbol(self, pending: _Pending, name: str) -> None:
-        pending.attributes[name] = self._cursor.take().removeprefix("@")
+        pending.attributes[name] = self._cursor.symbol()
 
     def _predicate(self, pending: _Pending, name: str) -> None:
         cursor = self._cursor

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from tilebuild.tileir import floats
-from tilebuild.tileir.lexer import escape
+from tilebuild.tileir.lexer import escape, spelled_symbol
 from tilebuild.tileir.operations import (
     ENDS,
     IMPLIED_END,
@@ -98,7 +98,7 @@ class _Printer:
     def lines(self) -> Iterator[str]:
         entry = self._entry
         hints = f" optimization_hints={_hints(entry.hints)}" if entry.hints else ""
-        yield f"entry @{entry.symbol}({self._declare(entry.parameters)}){hints} {{"
+        yield f"entry {spelled_symbol(entry.symbol)}({self._declare(entry.parameters)}){hints} {{"
         yield from self._block(entry.body, "", "  ")
         yield "}"
 
@@ -192,7 +192,7 @@ class _Printer:
         return [f"{name} = {_list(flags)}"] if flags is not None else []
 
     def _symbol(self, operation: Operation, name: str) -> list[str]:
-        return [f"@{operation.attributes[name]}"]
+        return [spelled_symbol(str(operation.attributes[name]))]
 
     def _constant(self, operation: Operation, _: str) -> list[str]:
         return [_constant(operation.attributes, self._entry.types[operation.results[0]])]
@@ -289,7 +289,7 @@ def _present(parts: tuple[Syntax, ...], operation: Operation) -> bool:
 
 def _global(constant: Global) -> str:
     words = ["global", "private" if constant.private else "", "constant" if constant.constant else ""]
-    words.append(f"@{constant.symbol}")
+    words.append(spelled_symbol(constant.symbol))
     if constant.alignment:
         words.append(f"alignment = {constant.alignment}")
     words.append(f"{_constant(constant.content, constant.type)} : {constant.type}")
