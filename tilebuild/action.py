@@ -71,3 +71,8 @@ class Action:
     timeout_s: float = 600.0
     label: str = ""
     detail: str = field(default="", compare=False)  # what a person reads: "softmax s0 sm_90"
+
+    @property
+    def name(self) -> str:
+        """What people call it: `Assemble //kernels:softmax softmax s0/sm_90`."""
+        return " ".join(part for part in (self.mnemonic, self.label, self.detail) if part)

@@ -45,7 +45,7 @@ class RungVerdict:
 
     `evidence` maps `signature/architecture` to its verdict; `python_fails` maps it to the front end's words
     where the original does not compile. `reason` says in one line why the rung is not good enough, or
-    nothing.
+    nothing. `check` is what cargo has against the Rust, None when it has nothing.
     """
 
     rung: str
@@ -56,6 +56,7 @@ class RungVerdict:
     reason: str
     refused: Sequence[Diagnostic] = ()
     notes: Sequence[str] = ()
+    check: Sequence[Diagnostic] | None = None
 
     @property
     def settled(self) -> bool:
@@ -71,6 +72,7 @@ class RungVerdict:
             "python_fails": {key: [d.to_json() for d in words] for key, words in self.python_fails.items()},
             "reason": self.reason,
             "refused": [d.to_json() for d in self.refused],
+            "check": None if self.check is None else [d.to_json() for d in self.check],
             "notes": list(self.notes),
         }
 
@@ -87,6 +89,7 @@ class RungVerdict:
             },
             reason=data["reason"],
             refused=tuple(Diagnostic.from_json(d) for d in data["refused"]),
+            check=None if data["check"] is None else tuple(Diagnostic.from_json(d) for d in data["check"]),
             notes=tuple(data["notes"]),
         )
 

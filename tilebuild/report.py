@@ -5,7 +5,7 @@ shown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -31,11 +31,33 @@ class ExitCode(IntEnum):
 
 
 @dataclass(frozen=True)
+class Message:
+    """A diagnostic, and the names of all actions or targets that have it, if any has."""
+
+    diagnostic: Diagnostic
+    actions: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+
+    def render(self) -> str:
+        """The text of the diagnostic, and after it whose it is."""
+        text = self.diagnostic.render()
+        if not (names := self.actions or self.targets):
+            return text
+        more = len(names) - 1
+        noun = ("action" if self.actions else "target") + ("s" if more > 1 else "")
+        return f"{text}\n  in: {names[0]}" + (f", and {more} more {noun}" if more else "")
+
+    def to_json(self) -> dict[str, Any]:
+        owners = {"actions": list(self.actions), "targets": list(self.targets)}
+        return self.diagnostic.to_json() | owners
+
+
+@dataclass(frozen=True)
 class TargetResult:
     """A requested target. `problem` says in one line why it is not `ok`, `diagnostics` at length.
 
     `verdict` is the content of its verdict file, of those rules that have one; `files` lie in the output
-    folder.
+    folder. `operator` is the target that declares it, of derived tests.
     """
 
     label: str
@@ -47,6 +69,7 @@ class TargetResult:
     diagnostics: tuple[Diagnostic, ...] = ()
     test: bool = False
     cached: bool = False
+    operator: str = ""
 
     @property
     def pending(self) -> tuple[Mapping[str, Any], ...]:
@@ -89,16 +112,28 @@ class Report:
         return Counter(outcome.status for outcome in self.outcomes)
 
     @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
+    def messages(self) -> tuple[Message, ...]:
         """Everything that a person must read, each once."""
-        return tuple(dict.fromkeys(self._diagnostics()))
-
-    def _diagnostics(self) -> Iterator[Diagnostic]:
-        yield from self.problems
+        actions: dict[Diagnostic, dict[str, None]] = {problem: {} for problem in self.problems}
         for outcome in self.outcomes:
-            yield from outcome.diagnostics
-        for target in self.targets:
-            yield from target.diagnostics
+            for diagnostic in outcome.diagnostics:
+                actions.setdefault(diagnostic, {})[outcome.action.name] = None
+        targets: dict[Diagnostic, dict[str, None]] = {}
+        for target in self.shown:
+            for diagnostic in target.diagnostics:
+                targets.setdefault(diagnostic, {})[target.label] = None
+        return tuple(
+            Message(diagnostic, tuple(actions.get(diagnostic, ())), tuple(targets.get(diagnostic, ())))
+            for diagnostic in {**actions, **targets}
+        )
+
+    @property
+    def shown(self) -> tuple[TargetResult, ...]:
+        """The targets with something to say: an operator that was built says all that its tests could."""
+        if self.verb != "build":
+            return self.targets
+        ends = {target.label: target.ok for target in self.targets}
+        return tuple(t for t in self.targets if ends.get(t.operator) not in (t.ok, False))
 
     @property
     def _is_pending(self) -> bool:
@@ -132,5 +167,5 @@ class Report:
             "sandbox": self.sandbox,
             "actions": {status.value: count for status, count in sorted(self.counts().items(), key=str)},
             "targets": [target.to_json() for target in self.targets],
-            "diagnostics": [diagnostic.to_json() for diagnostic in self.diagnostics],
+            "diagnostics": [message.to_json() for message in self.messages],
         }

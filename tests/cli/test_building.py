@@ -6,6 +6,7 @@ import os
 import re
 
 from tests.end_to_end.space import Space
+from tilebuild.cli.why import together
 
 
 def test_a_build_makes_files_and_says_where(space: Space) -> None:
@@ -98,6 +99,18 @@ def test_why(space: Space) -> None:
     told = space.ok("why", "//text:count").out
     assert "//text:count is built" in told
     assert "input text/upper/upper.txt changed" in told
+
+
+def test_why_says_what_actions_share_once() -> None:
+    edit = ("input k.py changed",)
+    rows = [(f"RustIr softmax s{i}/sm_90", "would run", edit) for i in range(4)]
+    rows += [("Translate softmax safe", "took 0.10 s", edit)]
+    assert list(together(rows)) == [
+        "RustIr ×4 would run, the first of them RustIr softmax s0/sm_90",
+        "  input k.py changed",
+        "Translate softmax safe took 0.10 s",
+        "  input k.py changed",
+    ]
 
 
 def test_log_lists_what_ran(space: Space) -> None:

@@ -18,6 +18,8 @@ BUILD_FILE = {
     "label typo": (["build", "//text:cuont"], "did you mean 'count'?"),
     "package typo": (["build", "//txet:count"], "no package 'txet'"),
     "query syntax": (["query", "deps("], "query"),
+    "label typo of show": (["show", "//text:cuont"], "did you mean 'count'?"),
+    "label typo of why": (["why", "//text:cuont"], "did you mean 'count'?"),
     "no port": (["show", "//text:count"], "//text:count has no port to show"),
 }
 
@@ -69,6 +71,15 @@ def test_a_source_that_goes_away_before_it_is_read(space: Space) -> None:
     assert done.code in (1, 7)
     assert "in.txt" in done.err
     assert "Traceback" not in done.text
+
+
+def test_a_load_from_a_root_that_is_no_package(space: Space) -> None:
+    space.write("op.bzl", "x = 1\n")
+    space.write("loads/BUILD", 'load("//:op.bzl", "x")\n')
+    done = space.run("build", "//loads/...")
+    assert done.code == 7
+    assert "the root is no package" in done.err
+    assert "add an empty file BUILD at the root of the workspace" in done.err
 
 
 def test_no_tests(space: Space) -> None:

@@ -92,10 +92,49 @@ def test_what_was_not_tested_has_not_passed() -> None:
 
 
 def test_failed_cases_are_named() -> None:
-    case = {"name": "f32_17", "state": "failed", "why": "element 3: 1.0, reference 2.0"}
+    case = {"name": "f32_17", "state": "failed", "reason": "element 3: 1.0, reference 2.0"}
     bad = verdict(cpu_test={"passed": 0, "failed": 1, "cases": [case]}, ok=False)
     target = operator(test=True, ok=False, verdict=bad, problem="gate cpu-test: failed")
     assert "  f32_17: element 3: 1.0, reference 2.0\n" in summary(report(target, verb="test"), PLAIN)
+
+
+def test_untested_cases_say_why() -> None:
+    reason = "too large for the interpreter"
+    cases = [{"name": name, "state": "not-applicable", "reason": reason} for name in "abc"]
+    untested = {"passed": 0, "failed": 0, "not_applicable": 3, "cases": cases}
+    lines = summary(report(operator(verdict=verdict(cpu_test=untested))), PLAIN).splitlines()
+    assert "    a and 2 more cases: too large for the interpreter" in lines
+
+
+def test_a_choice_that_is_not_good_says_so() -> None:
+    (kernel,) = verdict()["kernels"]
+    chosen = kernel | {"reason": "does not compile: unused variable"}
+    text = summary(report(operator(verdict=verdict(kernels=[chosen]))), PLAIN)
+    assert "    rung typed was chosen although: does not compile: unused variable\n" in text
+
+
+def test_a_target_without_a_verdict_shows_its_error_and_no_files() -> None:
+    files = ("k/softmax/softmax.rs", "k/softmax/softmax.port.json")
+    failed = operator(ok=False, verdict=None, files=files, problem="CpuTest f32_1 failed: ValueError: bad")
+    lines = summary(report(failed), PLAIN).splitlines()
+    assert lines[:2] == ["//k:softmax  FAILED", "  CpuTest f32_1 failed: ValueError: bad"]
+    assert lines[-2] == "FAILED //k:softmax: CpuTest f32_1 failed: ValueError: bad"
+    assert "softmax.rs" not in "".join(lines)
+
+
+@pytest.mark.parametrize("ok", [True, False])
+def test_a_build_shows_an_operator_once(ok: bool) -> None:
+    test = operator(label="//k:softmax.cpu_test", test=True, ok=ok, operator="//k:softmax", problem="bad")
+    text = summary(report(operator(ok=ok, problem="bad"), test), PLAIN)
+    assert text.count("cpu test: 3 passed") == 1
+    assert text.count("FAILED //k:softmax") == (0 if ok else 1)
+    assert ("build: 1 target ok" if ok else "build: 1 of 1 target failed") in text
+
+
+def test_a_build_shows_a_test_that_failed_alone() -> None:
+    test = operator(label="//k:softmax.cpu_test", test=True, ok=False, operator="//k:softmax", problem="bad")
+    assert "FAILED //k:softmax.cpu_test: bad" in summary(report(operator(), test), PLAIN)
+    assert len(report(operator(), test, verb="test").shown) == 2
 
 
 def test_a_no_op_says_the_same_of_targets() -> None:
@@ -125,7 +164,19 @@ def test_each_problem_is_told_once() -> None:
     told = Diagnostic("exp needs a float", Blame.KERNEL)
     outcomes = tuple(Outcome(action(detail=d), Status.FAILED, diagnostics=(told,)) for d in "abc")
     targets = (operator(ok=False, diagnostics=(told,)),)
-    assert report(*targets, outcomes=outcomes).diagnostics == (told,)
+    (message,) = report(*targets, outcomes=outcomes).messages
+    assert message.diagnostic == told
+    assert message.render() == (
+        "kernel error: exp needs a float\n  in: Assemble //k:softmax a, and 2 more actions"
+    )
+
+
+def test_a_problem_of_verdicts_names_its_targets() -> None:
+    told = Diagnostic("exp needs a float", Blame.KERNEL)
+    targets = [operator(label=f"//k:{name}", ok=False, diagnostics=(told,)) for name in "ab"]
+    (message,) = report(*targets, outcomes=()).messages
+    assert message.render().splitlines()[-1] == "  in: //k:a, and 1 more target"
+    assert message.to_json()["targets"] == ["//k:a", "//k:b"]
 
 
 def test_lines_for_nobody_in_particular() -> None:

@@ -30,6 +30,30 @@ def rung(name: str, headline: str = "same-machine-code", style: str = "raw", rea
     return RungVerdict(name, style, 0, evidence, {}, reason)
 
 
+def unchecked(name: str, headline: str, *words: Diagnostic) -> RungVerdict:
+    evidence = {"s/sm_90": InstanceVerdict(headline, "same")}
+    return RungVerdict(name, "typed", 0, evidence, {}, "does not compile: unused variable", check=words)
+
+
+def test_what_cargo_refuses_passes_no_gate() -> None:
+    refused = unchecked("typed", "same-machine-code", REFUSAL)
+    assert RungVerdict.from_json(refused.to_json()) == refused
+    choice = choose("k", [refused])
+    verdict = summarize("//k:k", GATES, [choice], [])
+    assert not verdict["ok"]
+    assert verdict["gates"][0]["why"] == "k: does not compile: unused variable"
+    assert verdict["kernels"][0]["reason"] == "does not compile: unused variable"
+    assert verdict["diagnostics"] == [REFUSAL.to_json()]
+
+
+def test_what_cargo_accepts_is_chosen_before_better_evidence() -> None:
+    choice = choose(
+        "k", [unchecked("typed", "same-machine-code"), rung("raw", "same-ir", reason="s: same-ir")]
+    )
+    assert choice.chosen is not None
+    assert choice.chosen.rung == "raw"
+
+
 def test_identical_machine_code_settles_the_matter() -> None:
     verdict = judge(
         "safe", translation(), FINE, {"s/sm_90": FINE}, {"s/sm_90": FINE}, {"s/sm_90": comparison()}

@@ -73,8 +73,8 @@ def reporter_for(*, as_json: bool) -> JsonReporter | LiveReporter | LineReporter
 def _show(report: Report) -> None:
     for line in report.printed:
         print(line, file=sys.stderr)
-    for diagnostic in report.diagnostics:
-        print(diagnostic.render(), file=sys.stderr)
+    for message in report.messages:
+        print(message.render(), file=sys.stderr)
     sys.stderr.flush()
     print(summary(report, Style(wants_colour(sys.stdout.isatty()))), end="", flush=True)
     if report.exit_code is ExitCode.NO_TESTS:

@@ -29,6 +29,11 @@ class Filter:
     signature: str
     architecture: str
 
+    @property
+    def words(self) -> str:
+        asked = {"kernel": self.kernel, "signature": self.signature, "arch": self.architecture}
+        return " ".join(f"--{name}={value}" for name, value in asked.items() if value) or "anything to show"
+
     def kernels(self, port: Port) -> list[PortedKernel]:
         return [k for k in port.kernels if self.kernel in ("", k.kernel)]
 
@@ -82,7 +87,7 @@ def _nothing(target: str, ports: Sequence[Port], chosen: Filter) -> Diagnostic:
     kernels = [kernel for port in ports for kernel in port.kernels]
     names = ", ".join(k.kernel for k in kernels)
     instances = sorted({f"{i.signature.name}/{i.architecture}" for k in kernels for i in k.instances})
-    fact = f"nothing of {target} is like that: {chosen}"
+    fact = f"nothing of {target} has {chosen.words}"
     return Diagnostic(fact, Blame.BUILD_FILE, help=f"kernels: {names}\ninstances: {', '.join(instances)}")
 
 

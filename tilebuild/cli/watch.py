@@ -220,7 +220,7 @@ class _TextScreen:
         if report.interrupted:
             self._print(self._style.faint("  stopped; what was finished is kept"))
             return
-        for line in (*report.printed, *(diagnostic.render() for diagnostic in report.diagnostics)):
+        for line in (*report.printed, *(message.render() for message in report.messages)):
             self._print(line)
         for line in self._verdicts.lines(report, spent):
             self._print(line)

@@ -106,9 +106,11 @@ class Modules:
                     f"cannot load '{text}': no such standard rule", span, did_you_mean(text, names)
                 )
         elif not self.folders.build_file(label.package):
-            help = f"add an empty file {label.package}/BUILD: a loaded file must lie in a package"
+            file = f"{label.package}/BUILD" if label.package else "BUILD at the root of the workspace"
+            help = f"add an empty file {file}: a loaded file must lie in a package"
             help = help if self.folders.is_folder(label.package) else ""
-            raise _problem(f"cannot load '{text}': there is no package '{label.package}'", span, help)
+            missing = f"there is no package '{label.package}'" if label.package else "the root is no package"
+            raise _problem(f"cannot load '{text}': {missing}", span, help)
         elif not self.folders.is_file(path):
             listing = self.folders.listing(path.rpartition("/")[0])
             near = did_you_mean(path.rpartition("/")[2], listing.files if listing else ())

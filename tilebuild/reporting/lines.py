@@ -24,8 +24,7 @@ class LineReporter:
     def __call__(self, event: Event) -> None:
         if isinstance(event, ActionFinished):
             if event.outcome.status in (Status.RAN, Status.FAILED):
-                action = event.outcome.action
-                name = " ".join(part for part in (action.mnemonic, action.label, action.detail) if part)
+                name = event.outcome.action.name
                 self._say(f"{name} {event.outcome.status.value} in {seconds(event.outcome.seconds)}")
         elif isinstance(event, PhaseStarted) and event.text not in _SILENT:
             self._say(event.text)
@@ -37,8 +36,7 @@ class LineReporter:
         return None
 
     def _mention(self, running: RunningAction) -> None:
-        action = running.action
-        name = " ".join(part for part in (action.mnemonic, action.label, action.detail) if part)
+        name = running.action.name
         if running.seconds - self._mentioned.get(name, 0.0) >= _PATIENCE_S:
             self._mentioned[name] = running.seconds
             self._say(f"{name} still runs after {seconds(running.seconds)}: {running.last_line}".rstrip(": "))

@@ -87,17 +87,17 @@ class Verdicts:
     def lines(self, report: Report, spent: float) -> list[str]:
         """A line per target that was built anew, came out differently, or is still not good."""
         after = f" ({seconds(spent)})"
-        lone = len(report.targets) == 1
+        lone = len(report.shown) == 1
         lines = []
-        for target in report.targets:
+        for target in report.shown:
             text = target_line(target, self._style)
             if lone or not target.cached or not target.ok or self._said.get(target.label) != text:
                 lines.append(text + after)
             self._said[target.label] = text
-        failed = sum(not target.ok for target in report.targets)
+        failed = sum(not target.ok for target in report.shown)
         if not lone:
-            of_all = f"{failed} of {counted(len(report.targets), 'target')} failed"
-            all_ok = f"{counted(len(report.targets), 'target')} ok"
+            of_all = f"{failed} of {counted(len(report.shown), 'target')} failed"
+            all_ok = f"{counted(len(report.shown), 'target')} ok"
             lines.append((self._style.bad(of_all) if failed else self._style.good(all_ok)) + after)
         return lines
 

@@ -27,13 +27,13 @@ _IDLE = frozenset({Status.HIT, Status.SKIPPED})
 
 def summary(report: Report, style: Style) -> str:
     """Everything after the diagnostics; ends with a newline."""
-    lines = [line for target in report.targets for line in _target(target, report, style)]
+    lines = [line for target in report.shown for line in _target(target, report, style)]
     if report.dry_run:
         lines += _plan(report.outcomes, style)
     elif any(outcome.status not in _IDLE for outcome in report.outcomes):
         lines += _stages(report.outcomes, style)
     lines += _of_devices(report, style)
-    lines += [style.bad(f"FAILED {t.label}: {t.problem}") for t in report.targets if not t.ok]
+    lines += [style.bad(f"FAILED {t.label}: {t.problem}") for t in report.shown if not t.ok]
     if report.problems:
         lines.append(
             style.bad(f"FAILED: {counted(len(report.problems), 'problem')} kept targets from being built")
@@ -45,8 +45,8 @@ def summary(report: Report, style: Style) -> str:
 def _of_devices(report: Report, style: Style) -> Iterator[str]:
     """What was measured and what is still to be run on a GPU."""
     if report.verb == "bench":
-        yield from device.figures(report.targets, style)
-    yield from device.pending(report.targets, style, cases=report.verb != "build")
+        yield from device.figures(report.shown, style)
+    yield from device.pending(report.shown, style, cases=report.verb != "build")
 
 
 def _target(target: TargetResult, report: Report, style: Style) -> Iterator[str]:
@@ -61,7 +61,11 @@ def _target(target: TargetResult, report: Report, style: Style) -> Iterator[str]
         yield from (f"  {line}" for line in _kernels(target.verdict["kernels"], style))
         yield from (f"  {line}" for line in _tests(target.verdict, style))
         return
-    if target.ok and not report.dry_run:
+    if not target.ok:
+        yield f"{target.label}  {style.bad('FAILED')}"
+        yield f"  {target.problem}"
+        return
+    if not report.dry_run:
         yield f"{target.label}  {style.good('ok')}"
     shown = () if report.dry_run else target.files[:_SHOWN_FILES]
     yield from (f"  {report.output}/{path}" for path in shown)
@@ -112,6 +116,8 @@ def _kernels(kernels: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
     yield style.faint(heading)
     for kernel, line in zip(kernels, lines, strict=True):
         yield line
+        if kernel.get("reason"):
+            yield f"  rung {kernel['rung']} was chosen although: {kernel['reason']}"
         for failed in kernel.get("failed_rungs", ()):
             yield style.faint(f"  rung {failed['rung']} failed: {failed['reason']}")
         if flagged := kernel.get("flagged"):
@@ -135,9 +141,23 @@ def _tests(verdict: Mapping[str, Any], style: Style) -> Iterator[str]:
         text = f"cpu test: {', '.join(said)}"
         yield style.bad(text) if test.get("failed") else text
     for case in test.get("cases", ()):
-        if case.get("state") == "failed":
-            yield style.bad(f"  {case.get('name', '?')}: {case.get('why') or 'failed'}")
+        if case["state"] == "failed":
+            first, *more = case["reason"].split("; ")
+            yield style.bad(f"  {case['name']}: {first}")
+            yield from (style.bad(f"    {line}") for line in more)
+    yield from (style.faint(f"  {line}") for line in _untested(test.get("cases", ())))
     yield from device.tested(verdict)
+
+
+def _untested(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Why cases could not be tested on the CPU: each reason once, with the first case that has it."""
+    named: dict[str, list[str]] = {}
+    for case in cases:
+        if case["state"] == "not-applicable":
+            named.setdefault(case["reason"], []).append(case["name"])
+    for reason, names in named.items():
+        more = f" and {counted(len(names) - 1, 'more case')}" if len(names) > 1 else ""
+        yield f"{names[0]}{more}: {reason}"
 
 
 def _stages(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
@@ -157,9 +177,7 @@ def _stages(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
 def _plan(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
     for outcome in outcomes:
         if outcome.status is Status.WOULD_RUN:
-            action = outcome.action
-            name = " ".join(part for part in (action.mnemonic, action.label, action.detail) if part)
-            yield f"would run {name}"
+            yield f"would run {outcome.action.name}"
             yield from (style.faint(f"  {line}") for line in outcome.why)
     waiting = sum(outcome.status is Status.MAY_RUN for outcome in outcomes)
     if waiting:
@@ -168,8 +186,8 @@ def _plan(outcomes: Sequence[Outcome], style: Style) -> Iterator[str]:
 
 def _footer(report: Report, style: Style) -> str:
     counts = report.counts()
-    failed = sum(not target.ok for target in report.targets)
-    targets = counted(len(report.targets), "target" if report.verb == "build" else "test")
+    failed = sum(not target.ok for target in report.shown)
+    targets = counted(len(report.shown), "target" if report.verb == "build" else "test")
     if report.interrupted:
         return style.bad("interrupted: what was finished is kept")
     if report.dry_run:
@@ -183,15 +201,15 @@ def _footer(report: Report, style: Style) -> str:
 
 def up_to_date(report: Report, style: Style) -> str:
     """What the same command says when nothing has changed."""
-    lines = [line for target in report.targets for line in _target(target, report, style)]
+    lines = [line for target in report.shown for line in _target(target, report, style)]
     lines += _of_devices(report, style)
-    targets = counted(len(report.targets), "target" if report.verb == "build" else "test")
+    targets = counted(len(report.shown), "target" if report.verb == "build" else "test")
     return "\n".join([*lines, f"{report.verb}: {_good(report, targets, style)}; nothing to do"]) + "\n"
 
 
 def _good(report: Report, targets: str, style: Style) -> str:
     """How many targets are well, where none failed; what waits for a verdict is not counted among them."""
-    pending = sum(bool(target.pending) for target in report.targets)
+    pending = sum(bool(target.pending) for target in report.shown)
     if not pending:
         return style.good(f"{targets} ok")
-    return f"{len(report.targets) - pending} of {targets} ok, {style.strong(f'{pending} pending')}"
+    return f"{len(report.shown) - pending} of {targets} ok, {style.strong(f'{pending} pending')}"

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from tilebuild.action import Action, Artifact
 from tilebuild.analysis.analyzer import Analysis
+from tilebuild.diagnostics import Diagnostic
 from tilebuild.label import Label
 from tilebuild.loading.loader import LoadResult
 from tilebuild.rule import Providers
@@ -38,6 +39,11 @@ class Plan:
         """The files of the workspace that actions read, or that are asked for themselves."""
         read = {a for action in self.actions for _, a in action.inputs if a.source}
         return frozenset(read | {artifact for artifact in self.wanted if artifact.source})
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """What kept targets out of the plan, where the request goes on without them."""
+        return (*self.loaded.problems, *self.analysis.problems)
 
     def providers(self, label: Label) -> Providers:
         return self.analysis.targets[label].providers

@@ -50,6 +50,7 @@ class _Reader:
             problem=problem,
             diagnostics=self._words(verdict, files) if verdict and problem else (),
             test=target.test,
+            operator=str(target.parent) if target.derived is not None else "",
             cached=all(outcome.status in (Status.HIT, Status.SKIPPED) for outcome in last),
         )
 
@@ -68,10 +69,11 @@ class _Reader:
         return dict(json.loads(data)) if data is not None else None
 
     def _words(self, verdict: Mapping[str, Any], files: Sequence[Artifact]) -> tuple[Diagnostic, ...]:
-        """What a negative verdict has to say, and where the two sides differ."""
+        """What a negative verdict has to say, and where the two sides differ if it is about that."""
         items = list(verdict.get("diagnostics", ()))
-        for artifact in files:
-            if artifact.path.endswith("/differences.json"):
+        states = {gate["gate"]: gate["state"] for gate in verdict.get("gates", ())}
+        for artifact in files if states.get("evidence") == "failed" else ():
+            if artifact.path.endswith(".differences.json"):
                 items += json.loads(self._content(artifact) or b"[]")
         return tuple(Diagnostic.from_json(item) for item in items)
 
@@ -85,7 +87,9 @@ def _first_failure(needed: Sequence[Outcome]) -> str:
         for outcome in needed:
             if outcome.status is status:
                 action = outcome.action
-                return " ".join(part for part in (action.mnemonic, action.detail, words) if part)
+                text = " ".join(part for part in (action.mnemonic, action.detail, words) if part)
+                facts = [diagnostic.fact.partition("\n")[0] for diagnostic in outcome.diagnostics[:1]]
+                return ": ".join([text, *facts])
     return ""
 
 

@@ -145,7 +145,7 @@ class Session:
         if self.on_reads is not None:
             sources = frozenset(str(self.workspace.path_of(artifact)) for artifact in plan.sources)
             reads = reads_of(self.workspace, loaded, started_ns)
-            whole = not (loaded.problems or analysis.problems)
+            whole = not plan.problems
             self.on_reads(replace(reads, sources=sources, actions=plan.actions, complete=whole))
         return plan
 
@@ -185,6 +185,8 @@ class Session:
         """
         request = Request("build", (pattern,), dry_run=True, keep_going=True)
         plan = self.plan(request)
+        if plan.problems:
+            raise DiagnosticError(*plan.problems)
         wanted = [a for label in plan.goals for a in choose(plan.providers(label))]
         plan = replace(plan, goals=dict.fromkeys(plan.goals, wanted))
         with self._state() as state:
@@ -220,7 +222,7 @@ class Session:
             seconds=seconds,
             interrupted=execution.interrupted,
             dry_run=request.dry_run,
-            problems=(*plan.loaded.problems, *plan.analysis.problems),
+            problems=plan.problems,
             printed=plan.loaded.printed,
             output=self.settings.output,
             allow_pending=request.allow_pending,

@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def choose(kernel: str, rungs: Sequence[RungVerdict]) -> Choice:
-    """The first settled rung; without one the best evidence wins, then the safest style.
+    """The first settled rung; without one what cargo accepts, then the best evidence, then the safest style.
 
     Needs at least one rung; they are in the order of the ladder.
     """
@@ -43,7 +43,7 @@ def choose(kernel: str, rungs: Sequence[RungVerdict]) -> Choice:
     usable = [r for r in rungs if not r.refused and r.evidence]
     chosen = settled if settled is not None and settled.evidence else None
     if chosen is None and usable:
-        chosen = min(usable, key=lambda r: (_weakest(r), STYLES.index(r.style)))
+        chosen = min(usable, key=lambda r: (r.check is not None, _weakest(r), STYLES.index(r.style)))
     failed = tuple(FailedRung(r.rung, r.reason) for r in rungs if r is not chosen and r.reason)
     refused = () if chosen is not None else tuple(rungs[-1].refused)
     return Choice(kernel, chosen, failed, refused, python_fails)

@@ -63,6 +63,7 @@ def judge(
         python_fails=python_fails,
         reason=_reason(refused, check, rust, evidence) if len(python_fails) < len(python) else "",
         refused=refused,
+        check=None if check["ok"] else _diagnostics(check.get("diagnostics", [])),
         notes=tuple(translation.get("notes", ())),
     )
 

@@ -19,6 +19,10 @@ from typing import Any
 from tilebuild.diagnostics import Blame, Diagnostic, Note, Span
 from tilebuild.port import Choice, InstanceVerdict
 
+_DIFFERENT = (
+    "`tilebuild show TARGET --diff` shows both sides; where weaker evidence will do, the target says so:\n"
+    'gates = {"evidence": "same-ir", "reason": "…"}'
+)
 _FILES = ("kernel.tilebc", "kernel.tileir", "kernel.cubin")
 
 
@@ -65,6 +69,7 @@ def _located(instance: str, verdict: InstanceVerdict, rung: Path) -> Diagnostic:
         fact=f"{instance}: {verdict.headline}: {difference.get('fact', 'the two sides differ')}",
         blame=Blame.KERNEL,
         span=_python_span(Path(instance, "names.json"), difference.get("python_op", -1)),
+        help=_DIFFERENT,
         notes=_rust_note(rung / instance / "locations.json", difference.get("rust_op", -1)),
     )
 

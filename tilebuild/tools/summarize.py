@@ -110,6 +110,7 @@ def _kernel(choice: Choice) -> dict[str, Any]:
         "style": chosen.style if chosen is not None else None,
         "rung": chosen.rung if chosen is not None else None,
         "unsafe_lines": chosen.unsafe_lines if chosen is not None else 0,
+        "reason": chosen.reason if chosen is not None else "",
         "failed_rungs": [{"rung": f.rung, "reason": f.reason} for f in choice.failed],
         "evidence": evidence,
         "interface": _one({v.interface for v in chosen.evidence.values()}) if chosen is not None else None,
@@ -133,6 +134,8 @@ def _evidence_gate(required: str, choices: Sequence[Choice]) -> dict[str, str]:
         if choice.chosen is None:
             why = choice.refused[0].fact if choice.refused else "no rung could express it"
             return gate | {"state": "failed", "why": f"{choice.kernel} cannot be translated: {why}"}
+        if choice.chosen.check is not None:
+            return gate | {"state": "failed", "why": f"{choice.kernel}: {choice.chosen.reason}"}
         for instance, verdict in sorted(choice.chosen.evidence.items()):
             if evidence_rank(verdict.headline) > evidence_rank(required):
                 why = f"{choice.kernel} {instance}: {verdict.headline}, required is {required}"
@@ -167,4 +170,5 @@ def _diagnostics(choices: Sequence[Choice]) -> list[dict[str, Any]]:
     """Everything that a person must read, each problem once."""
     words = [d for c in choices for ds in (c.python_fails or {}).values() for d in ds]
     words += [d for c in choices for d in c.refused]
+    words += [d for c in choices if c.chosen is not None for d in c.chosen.check or ()]
     return [d.to_json() for d in dict.fromkeys(words)]
