@@ -217,7 +217,10 @@ def test_a_bound_may_be_widened(bench: Bench) -> None:
     ("text", "fact"),
     [
         ("def vector_sub(xp, *, a, b):\n    return a - b\n", "the file has no function 'vector_add'"),
-        ("def vector_add(xp, *, a, b):\n    return a[:5]\n", r"shape \(5,\) for the output"),
+        (
+            "def vector_add(xp, *, a, b):\n    return a[:5]\n",
+            r"other_reference.py:1: .*shape \(5,\) for the output c of",
+        ),
         ("def vector_add(xp, *, a, b):\n    return a, b\n", "the reference returns 2 arrays"),
         ("def vector_add(xp, *, a, b):\n    return a @ b.T @ 1\n", "other_reference.py:2: kernel error: "),
         ("def vector_add(xp, *, a, d):\n    return a\n", "missing 1 required keyword-only argument: 'd'"),

@@ -19,6 +19,7 @@ import numpy as np
 from tilebuild.case import Array, ArrayList, Case, Const, Launch, Number
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span, did_you_mean
 from tilebuild.tools import protocol
+from tilebuild.tools.trial import shown_names
 
 Names = Sequence[Sequence[str]]
 
@@ -66,6 +67,7 @@ class Reference:
         self._function = load_function(path, case.steps[0].kernel if lone else operator)
         self._arguments = _keywords(case, names)
         self._outputs = output_names(case)
+        self._shown = shown_names(case, names)
 
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by the names that the case gives them."""
@@ -78,18 +80,23 @@ class Reference:
             raise _failed(self._path, error) from error
         parts = returned if isinstance(returned, tuple) else (returned,)
         if len(parts) != len(self._outputs):
-            outputs = ", ".join(self._outputs)
+            outputs = ", ".join(self._shown[name] for name in self._outputs)
             fact = f"the reference returns {len(parts)} arrays, the case has the outputs {outputs}"
-            raise DiagnosticError(Diagnostic(fact, Blame.KERNEL, Span(self._path)))
+            raise DiagnosticError(Diagnostic(fact, Blame.KERNEL, self._span()))
         return {name: self._shaped(name, part) for name, part in zip(self._outputs, parts, strict=True)}
 
     def _shaped(self, name: str, part: Any) -> Any:
         array = self._xp.asarray(part)
         shape = self._case.arrays[name].shape
         if array.shape != shape:
-            fact = f"the reference returns shape {array.shape} for the output {name} of shape {shape}"
-            raise DiagnosticError(Diagnostic(fact, Blame.KERNEL, Span(self._path)))
+            output = self._shown[name]
+            fact = f"the reference returns shape {array.shape} for the output {output} of shape {shape}"
+            raise DiagnosticError(Diagnostic(fact, Blame.KERNEL, self._span()))
         return array
+
+    def _span(self) -> Span:
+        code = getattr(self._function, "__code__", None)
+        return Span(self._path, code.co_firstlineno) if code is not None else Span(self._path)
 
 
 def output_names(case: Case) -> list[str]:
