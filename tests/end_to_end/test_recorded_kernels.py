@@ -76,6 +76,7 @@ def test_a_changed_tile_needs_a_gpu_again(space: Space) -> None:
 
 
 def test_a_comment_needs_nothing(space: Space) -> None:
+    space.ok("test", "//kernels:matmul", ARCHITECTURE)
     kernel = space.root / "kernels/matmul.py"
     text = kernel.read_text()
     kernel.write_text("# a comment that moves every line\n" + text)
