@@ -405,6 +405,7 @@ def _rung(
             ("instances.json", translation),
             ("check.json", check),
             *((f"{i.key}/python.status.json", python[i.key].status) for i in instances),
+            *((f"{i.key}/python.assembly.json", python[i.key].assembly) for i in instances),
             *judged,
         ],
         outputs=[("rung.json", verdict), ("next", following)],

@@ -9,7 +9,7 @@ import pytest
 from tilebuild.diagnostics import Blame, Diagnostic
 from tilebuild.port import Choice, InstanceVerdict, RungVerdict
 from tilebuild.tools.choose import choose
-from tilebuild.tools.judge import judge
+from tilebuild.tools.judge import judge, original
 from tilebuild.tools.summarize import summarize
 
 REFUSAL = Diagnostic("print of a string is not translated", Blame.KERNEL)
@@ -28,6 +28,22 @@ def comparison(headline: str = "same-machine-code", **changes: Any) -> dict[str,
 def rung(name: str, headline: str = "same-machine-code", style: str = "raw", reason: str = "") -> RungVerdict:
     evidence = {"s/sm_90": InstanceVerdict(headline, "same")}
     return RungVerdict(name, style, 0, evidence, {}, reason)
+
+
+def test_an_original_that_cannot_be_assembled_is_no_difference() -> None:
+    status = original(FINE, {"ok": False, "message": "error: failed to compile Tile IR program"})
+    verdict = judge(
+        "safe",
+        translation(),
+        FINE,
+        {"s/sm_90": status},
+        {"s/sm_90": FINE},
+        {"s/sm_90": comparison("different")},
+    )
+    assert verdict.settled
+    gate = summarize("//k:k", GATES, [choose("k", [verdict])], [])["gates"][0]
+    assert gate["state"] == "python-fails"
+    assert original(FINE, {"ok": True}) == FINE
 
 
 def unchecked(name: str, headline: str, *words: Diagnostic) -> RungVerdict:

@@ -3,8 +3,8 @@
     judge --rung RUNG INSTANCE...
 
 Reads `instances.json`, `check.json` and, for each instance (`signature/architecture`), its
-`python.status.json`, `rust.status.json` and `comparison.json`. Writes `rung.json` and `next`, which is empty
-when no lower rung is needed.
+`python.status.json`, `python.assembly.json`, `rust.status.json` and `comparison.json`. Writes `rung.json` and
+`next`, which is empty when no lower rung is needed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilebuild.diagnostics import Diagnostic
+from tilebuild.diagnostics import Blame, Diagnostic
 from tilebuild.port import InstanceVerdict, RungVerdict
 from tilebuild.verdict import IDENTICAL, INTERFACES_ALIKE
+
+_REFUSED = (
+    "the kernel does not compile without tilebuild either: write it with other operations, smaller tiles\n"
+    "or a plain name, or leave this architecture out"
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -30,13 +35,25 @@ def main(argv: Sequence[str]) -> int:
         arguments.rung,
         _read(Path("instances.json")),
         _read(Path("check.json")),
-        {i: _read(Path(i, "python.status.json")) for i in arguments.instance},
+        {
+            i: original(_read(Path(i, "python.status.json")), _read(Path(i, "python.assembly.json")))
+            for i in arguments.instance
+        },
         {i: _read(Path(i, "rust.status.json")) for i in arguments.instance},
         {i: _read(Path(i, "comparison.json")) for i in arguments.instance},
     )
     Path("rung.json").write_text(json.dumps(verdict.to_json(), indent=1, sort_keys=True) + "\n")
     Path("next").write_text(f"{verdict.reason}\n" if verdict.reason else "")
     return 0
+
+
+def original(status: Mapping[str, Any], assembly: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The status of an original: what the assembler refuses does not compile either."""
+    if not status["ok"] or assembly["ok"]:
+        return status
+    fact = f"tileiras refuses what the cuTile front end makes of the kernel: {assembly['message']}"
+    refusal = Diagnostic(fact, Blame.KERNEL, help=_REFUSED)
+    return {"ok": False, "diagnostics": [refusal.to_json()]}
 
 
 def judge(
