@@ -195,11 +195,12 @@ class _Recorder:
         return set_value
 
     def _user_name(self, variable: Any) -> str:
+        """The variable's own name; for one that the compiler invented, the name that Python gives its
+        value."""
         original: str = variable.get_original_name()
-        for name in (variable.name, original):
-            if name in self._user_names:
-                return self._user_names[name]
-        return "" if original.startswith(_INVENTED) else original
+        if not original.startswith(_INVENTED):
+            return original
+        return next((self._user_names[n] for n in (variable.name, original) if n in self._user_names), "")
 
     def _noting_place(self, original: Any) -> Any:
         @contextmanager
