@@ -19,11 +19,13 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM)
 _LOCAL = frozenset(
     {
         *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE),
+        errno.EAGAIN,
         *_FORBIDDEN,
     }
 )
 _IN_WORDS = {os.strerror(number).lower(): number for number in (*_LOCAL, errno.ENOMEM)} | {
     "out of memory": errno.ENOMEM,
+    "memory allocation of": errno.ENOMEM,
     "std::bad_alloc": errno.ENOMEM,
 }
 _HELP = {

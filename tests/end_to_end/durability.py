@@ -11,13 +11,13 @@ import os
 import random
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
 from tests.end_to_end.kernels import KernelSpace
 from tests.end_to_end.space import Done
+from tilebuild.cache.sealed import unseal
 
 PATIENCE_S = 90.0
 TARGET = "//k:op"
@@ -95,9 +95,10 @@ class Operator(KernelSpace):
     def blobs(self) -> list[Path]:
         return sorted(self.store.glob("v1/cas/*/*"))
 
-    def forget(self, chance: random.Random, count: int) -> None:
-        """Some actions have to run again."""
-        found = self.results()
+    def forget(self, chance: random.Random, count: int, longest_s: float = float("inf")) -> None:
+        """Some actions have to run again, of those that took no longer than that."""
+        results = ((path, unseal(path.read_bytes())) for path in self.results())
+        found = [path for path, result in results if result and result["seconds"] <= longest_s]
         for path in chance.sample(found, min(count, len(found))):
             path.unlink(missing_ok=True)
 
@@ -145,14 +146,19 @@ KILLS: tuple[Callable[[int], None], ...] = (kill_all, kill_engine, kill_worker, 
 
 
 def killed_build(space: Operator, chance: random.Random, longest_s: float) -> str:
-    """A build in which something is killed at a random instant; says what."""
+    """A build in which something is killed at a random instant. Says what; nothing if it had ended before."""
     end = chance.choice(KILLS)
-    process = space.start("build", TARGET, "-j", "2", "--json")
-    time.sleep(chance.uniform(0, longest_s))
-    end(process.pid)
-    process.communicate(timeout=PATIENCE_S)
-    assert process.returncode in (0, 1, -signal.SIGKILL), (end.__name__, process.returncode)
-    return end.__name__ if process.returncode else f"{end.__name__}, went on"
+    process = space.start("build", TARGET, "-j", "2")
+    try:
+        process.wait(chance.uniform(0, longest_s))
+    except subprocess.TimeoutExpired:
+        end(process.pid)
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode in (0, 1, -signal.SIGKILL), (end.__name__, process.returncode)
+        return end.__name__ if process.returncode else f"{end.__name__}, went on"
+    process.communicate()
+    assert process.returncode == 0
+    return ""
 
 
 def damage(path: Path, chance: random.Random) -> None:

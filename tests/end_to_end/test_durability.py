@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import statistics
 import subprocess
 import threading
 import time
@@ -29,6 +30,7 @@ from tests.end_to_end.durability import (
 )
 from tests.end_to_end.space import COMMAND
 from tilebuild import toolchain
+from tilebuild.cache.sealed import unseal
 
 LIMIT_S = 170.0
 
@@ -54,6 +56,8 @@ class Peace:
             self.expected.insert(0, self.space.outputs())
             self.seconds = time.monotonic() - started
         assert self.expected[0] != self.expected[1]
+        results = (unseal(path.read_bytes()) for path in self.space.results())
+        self.median_s = statistics.median(result["seconds"] for result in results)
 
     def copy(self, name: str, store: Path | None = None) -> Operator:
         """Another workspace, with a store of its own unless one is given, that holds all results."""
@@ -73,35 +77,37 @@ def survive(peace: Peace, name: str, instants: int, seed: int) -> Counter[str]:
     store = peace.folder / f"{name}-store"
     shutil.copytree(peace.space.store, store)
     deadline = time.monotonic() + LIMIT_S
-    left = iter(range(instants))
-    taking = threading.Lock()
+    found: Counter[str] = Counter()
+    counting = threading.Lock()
 
-    def lane(number: int) -> Counter[str]:
+    def lane(number: int) -> None:
         space = peace.copy(f"{name}-{number}", store)
         chance = random.Random(f"{seed} {number}")
-        survived: Counter[str] = Counter()
-        while time.monotonic() < deadline:
-            with taking:
-                if next(left, None) is None:
-                    break
+        longest_s = peace.seconds
+        while time.monotonic() < deadline and found.total() < instants:
             which = chance.randrange(2)
             space.write_text(which)
-            space.forget(chance, 4)
+            # Mostly actions that take a moment: many instants rather than long ones.
+            space.forget(chance, 4, float("inf") if chance.random() < 0.05 else peace.median_s)
             if chance.random() < 0.1:
                 shutil.rmtree(space.root / "tilebuild-out", ignore_errors=True)
-            survived[killed_build(space, chance, peace.seconds)] += 1
+            killed = killed_build(space, chance, longest_s)
+            started = time.monotonic()
             space.must_make(peace.expected[which])
-        return survived
+            longest_s = max(time.monotonic() - started, 0.5)
+            with counting:
+                found.update([killed] if killed else [])
 
     with ThreadPoolExecutor(2) as lanes:
-        return sum(lanes.map(lane, range(2)), Counter())
+        list(lanes.map(lane, range(2)))
+    return found
 
 
 def test_a_few_instants(peace: Peace, capsys: pytest.CaptureFixture[str]) -> None:
     survived = survive(peace, "few", 4, seed=1)
     with capsys.disabled():
         print(f"\nsurvived {survived.total()} instants: {dict(survived)}")
-    assert survived.total() == 4
+    assert survived.total() >= 4
 
 
 @pytest.mark.slow
@@ -109,7 +115,7 @@ def test_two_hundred_instants(peace: Peace, capsys: pytest.CaptureFixture[str]) 
     survived = survive(peace, "many", 200, seed=2)
     with capsys.disabled():
         print(f"\nsurvived {survived.total()} instants: {dict(survived)}")
-    assert survived.total() >= 50, "this machine is too slow to say much"
+    assert survived.total() >= 20, "this machine is too slow to say much"
 
 
 # Damage

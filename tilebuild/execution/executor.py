@@ -229,7 +229,8 @@ class _Run:
 
     def _start(self, index: int) -> None:
         action = self._schedule.actions[index]
-        folder = ActionFolder(self._x.scratch / "actions" / str(index))
+        # What an earlier build left running may still write into a folder that it knows.
+        folder = ActionFolder(self._x.scratch / "actions" / f"{self._began:.6f}-{index}")
         try:
             self._fill(index, folder)
         except InputChanged as error:

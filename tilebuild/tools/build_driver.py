@@ -64,10 +64,9 @@ def _build(cargo: Cargo) -> None:
         elif message["reason"] == "compiler-message" and message["message"]["level"] == "error":
             problems.append(message["message"]["rendered"])
     if process.wait() != 0:
-        text = "\n".join(problems) or errors.text()
-        if fault := faults.said_in(text, "cargo"):
+        if fault := faults.said_in(errors.text(), "cargo"):
             raise fault
-        raise DiagnosticError(_failure(text))
+        raise DiagnosticError(_failure("\n".join(problems) or errors.text()))
     _install(cargo.target / "release" / _PROGRAM, cargo.driver)
 
 

@@ -80,7 +80,7 @@ def _rustc_and_clippy(cargo: Cargo, text: str, name: str, lines: LineMap) -> Ite
             },
         )
         output, errors = process.communicate()
-    if process.returncode != 0 and (fault := faults.said_in(output + errors, "cargo")):
+    if process.returncode != 0 and (fault := faults.said_in(errors, "cargo")):
         raise fault
     found = list(_problems(output, name, lines))
     if process.returncode != 0 and not found:
@@ -109,6 +109,8 @@ def _problems(output: str, name: str, lines: LineMap) -> Iterator[Diagnostic]:
         if message["level"] == "error" and primary is not None:
             yield _problem(message, primary, name, lines)
         elif message["level"] == "error" and not message["message"].startswith("aborting due to"):
+            if fault := faults.said_in(message["message"], "rustc"):
+                raise fault
             yield Diagnostic(f"rustc: {message['message']}", Blame.TILEBUILD, Span(name))
 
 
@@ -148,6 +150,8 @@ def _rustfmt(cargo: Cargo, text: str, name: str) -> Iterator[Diagnostic]:
     if done.returncode != 0:
         if fault := faults.said_in(done.stderr, "rustfmt"):
             raise fault
+        if done.returncode < 0:
+            raise DiagnosticError(_unexplained(f"rustfmt was ended by signal {-done.returncode}"))
         lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
         yield Diagnostic(f"rustfmt fails: {lines[0]}", Blame.TILEBUILD, Span(name), help="\n".join(lines[1:]))
     elif done.stdout != text:

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 import cuda.tile as ct
 from cuda.tile._exception import Loc, TileError, TileTypeError
 
+from tilebuild import faults
 from tilebuild.diagnostics import Blame, Diagnostic, Note, Span, did_you_mean
 from tilebuild.signature import Signature
 from tilebuild.tileir.disassemble import InvalidByteCode, disassemble
@@ -87,6 +88,8 @@ def _find_kernel(sources: Sources, path: str, name: str, signature: Signature) -
         diagnostic = replace(problems.of_import(error, sources, path), help=help)
         raise protocol.Unreadable(diagnostic, str(error.filename)) from error
     except Exception as error:
+        if faults.exit_code(error):
+            raise
         raise _Refused(problems.of_import(error, sources, path)) from error
     kernel = vars(module).get(name)
     if not isinstance(kernel, ct.kernel):
@@ -151,6 +154,8 @@ def _compile(
     except TileError as error:
         raise _Refused(problems.of_front_end(error, sources)) from error
     except Exception as error:
+        if faults.exit_code(error):
+            raise
         raise _Refused(problems.of_crash(error, span, text)) from error
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tilebuild import faults
 from tilebuild.case import Array, ArrayList, Case, Const, Launch, Number
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span, did_you_mean
 from tilebuild.tools import protocol
@@ -149,8 +150,8 @@ def _wanted(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str
     return {name: value for name, value in values.items() if name in names}
 
 
-def _failed(path: str, error: Exception) -> DiagnosticError:
-    """An error of the user's file, at the line of that file where it came up."""
+def _failed(path: str, error: Exception) -> Exception:
+    """An error of the user's file, at the line of that file where it came up; one of the machine as it is."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     line = frames[-1].lineno or 0 if frames else getattr(error, "lineno", 0) or 0
     fact = f"{type(error).__name__}: {error}"
@@ -159,7 +160,7 @@ def _failed(path: str, error: Exception) -> DiagnosticError:
     if isinstance(error, FileNotFoundError | PermissionError):
         help = "it reads no files: put the values into it, or have `inputs` make them"
         return protocol.Unreadable(replace(found, help=help), str(error.filename))
-    return DiagnosticError(found)
+    return error if faults.exit_code(error) else DiagnosticError(found)
 
 
 def parameter_names(launch: Launch, interface: Mapping[str, Any]) -> list[str]:
