@@ -117,7 +117,10 @@ class Elements:
         if name in _FIXED:
             return _FIXED[name]
         if name not in _INTEGERS:
-            raise Refusal(f"Tile IR element type {name} has no Rust type in cutile 0.5.0")
+            raise Refusal(
+                f"Tile IR element type {name} has no Rust type in cutile 0.5.0",
+                f"use one of {', '.join(RUST_OF_DTYPE)}",
+            )
         root = self._find(value)
         if root in self._fixed:
             return self._fixed[root]

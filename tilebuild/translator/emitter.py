@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tilebuild.diagnostics import did_you_mean
 from tilebuild.tileir import tree as ir
 from tilebuild.translator.elements import Elements
 from tilebuild.translator.helpers import Helpers
@@ -75,7 +74,9 @@ class Attributes:
     def finish(self) -> None:
         if self._left:
             listed = ", ".join(f"{k} = {v}" for k, v in sorted(self._left.items()))
-            raise Refusal(f"{self._name} with {listed} has no Rust form yet")
+            raise Refusal(
+                f"{self._name} with {listed} has no Rust form", f"leave {', '.join(sorted(self._left))} out"
+            )
 
 
 Row: TypeAlias = Callable[["Emitter", ir.Operation, Attributes], None]
@@ -181,7 +182,10 @@ class Emitter:
         if isinstance(kind, ir.TokenType):
             return TokenType()
         if not isinstance(kind, ir.TileType):
-            raise Refusal("a view cannot be carried through a loop or an `if`")
+            raise Refusal(
+                "a view cannot be carried through a loop or an `if`",
+                "make the view where it is used: pass the array and its indices on instead",
+            )
         if isinstance(kind.element, ir.Pointer):
             return PointerTileType(self.element(value), kind.shape)
         if not kind.shape:
@@ -374,7 +378,7 @@ class Emitter:
             if row is None:
                 raise Refusal(
                     f"the operation {operation.name} cannot be translated to cutile 0.5.0",
-                    did_you_mean(operation.name, self._rows),
+                    "write this step with other operations of cuda.tile",
                 )
             attributes = Attributes(operation)
             row(self, operation, attributes)

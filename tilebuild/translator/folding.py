@@ -52,7 +52,8 @@ def skeleton(text: Text) -> str:
 def _blank_line(words: Sequence[str]) -> str:
     """The suffix of a number stays: a generic type is none."""
     return "".join(
-        word if before[:1].isdigit() else _blank(word) for before, word in zip(("", *words), words, strict=False)
+        word if before[:1].isdigit() else _blank(word)
+        for before, word in zip(("", *words), words, strict=False)
     )
 
 

@@ -118,15 +118,19 @@ _POINTER_OPERATIONS = frozenset(
 )
 
 
+#: For the author of a kernel of which a step is not safe.
+_OTHER_STYLE = "accept the style `typed`, or write this step with other operations of cuda.tile"
+
+
 def _check_safe(function: Function, e: Emitter) -> None:
     """A safe kernel holds no unsafe code, in its body or in what it calls."""
     for statement in walk(function.body):
         for expression in expressions(statement):
             if any(isinstance(part, Unsafe) for part in subexpressions(expression)):
-                raise Refusal("this step has no safe Rust form", location=statement.location)
+                raise Refusal("this step has no safe Rust form", _OTHER_STYLE, statement.location)
     unsafe = [name for name, text in e.helpers.items() if "unsafe" in text or "cuda_tile::" in text]
     if unsafe:
-        raise Refusal(f"the helper {unsafe[0]} is not safe code of cutile's own functions")
+        raise Refusal(f"the helper {unsafe[0]} is not safe code of cutile's own functions", _OTHER_STYLE)
 
 
 def _mark_unread(parameters: list[Parameter], body: Block) -> None:
@@ -184,7 +188,8 @@ class _Parameters:
         local = self._add(array.name, kind)
         if array.parameter.index_dtype != "int32":
             raise Refusal(
-                f"{array.name!r} is indexed with {array.parameter.index_dtype}; lengths of a &Tensor are i32"
+                f"{array.name!r} is indexed with {array.parameter.index_dtype}; lengths of a &Tensor are i32",
+                "declare the array with index_dtype int32 where its extents allow it",
             )
         self.e.declare_tensor(array, local)
         self.tensors[array] = local
@@ -201,16 +206,19 @@ class _Parameters:
         arrays = [p for p in lifted.program.parameters if p.kind != "constant"]
         if array.loaded or len(stores) != 1 or any(self._is_read(v) for v in array.lengths):
             raise Refusal(
-                f"{array.name!r} is more than an output that is stored once, which a safe kernel needs"
+                f"{array.name!r} is more than an output that is stored once, which a safe kernel needs",
+                "read from one array and store into another, once",
             )
         if array.rank > 3 or arrays[-1] is not array.parameter:
             raise Refusal(
-                f"{array.name!r} is not the last parameter or has more than three axes: no safe output"
+                f"{array.name!r} is not the last parameter or has more than three axes: no safe output",
+                "make the output the last array of the kernel, with three axes at most",
             )
         view = lifted.program.entry.types[stores[0].group("view")[0]]
         if not isinstance(view, PartitionViewType) or view.dim_map != tuple(range(array.rank)):
             raise Refusal(
-                f"{array.name!r} is stored through a permuted or strided view, which is no safe output"
+                f"{array.name!r} is stored through a permuted or strided view, which is no safe output",
+                "permute the tile, with ct.permute, not the view",
             )
         return view.tile
 

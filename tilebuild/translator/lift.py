@@ -119,7 +119,10 @@ def _parameters(lifted: Lifted) -> None:
             lifted.root[value] = value
             lifted.facts[value] = Facts()
     if values:
-        raise Refusal(f"the entry has {len(values)} parameters more than the Python function")
+        raise Refusal(
+            f"the entry has {len(values)} parameters more than the Python function",
+            "build with the version of cuda-tile that the lock file names",
+        )
 
 
 def _slots(lifted: Lifted, parameter: Parameter, values: list[Value]) -> list[Origin]:
@@ -140,7 +143,10 @@ def _slots(lifted: Lifted, parameter: Parameter, values: list[Value]) -> list[Or
         case "constant":
             return []
         case kind:
-            raise Refusal(f"parameter {parameter.name!r} is a {kind}, which has no Rust form yet")
+            raise Refusal(
+                f"parameter {parameter.name!r} is a {kind}, which has no Rust form",
+                "pass it as an array, a number or a ct.Constant",
+            )
 
 
 def _follow(lifted: Lifted, operation: Operation) -> None:

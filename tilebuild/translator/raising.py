@@ -164,7 +164,8 @@ def prune(body: Block) -> None:
     """Removes pure definitions that nobody reads, until there are none."""
     while True:
         counts: Counter[Local] = Counter(local for s in walk(body) for local in reads(s))
-        counts.update(s.local for s in walk(body) if isinstance(s, Assign))
+        assigns = [s for s in walk(body) if isinstance(s, Assign)]
+        counts.update({s.local for s in assigns if counts[s.local] or not _is_pure(s.value)})
         if not _prune(body, counts):
             return
 
@@ -173,6 +174,8 @@ def _prune(block: Block, counts: Counter[Local]) -> bool:
     kept: Block = []
     for statement in block:
         if isinstance(statement, Let) and not counts[statement.local] and _is_pure(statement.value):
+            continue
+        if isinstance(statement, Assign) and not counts[statement.local]:
             continue
         if isinstance(statement, LetTuple):
             names = tuple(n if n is not None and counts[n] else None for n in statement.locals)

@@ -9,7 +9,7 @@ from tilebuild.tileir.tree import Location
 class Refusal(Exception):
     """A kernel that the chosen spelling cannot express. `help` is a way out, for the author of the kernel."""
 
-    def __init__(self, fact: str, help: str = "", location: Location | None = None) -> None:
+    def __init__(self, fact: str, help: str, location: Location | None = None) -> None:
         super().__init__(fact)
         self.fact = fact
         self.help = help

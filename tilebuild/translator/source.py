@@ -23,10 +23,19 @@ class Remark:
 
 def docstring(source: Source) -> tuple[str, ...]:
     """The lines of the kernel's docstring; empty if it has none."""
-    for node in ast.walk(ast.parse(source.text)):
-        if isinstance(node, ast.FunctionDef) and node.name == source.kernel:
-            return tuple((ast.get_docstring(node) or "").splitlines())
-    return ()
+    node = _definition(source)
+    return tuple((ast.get_docstring(node) or "").splitlines()) if node else ()
+
+
+def place(source: Source) -> Location | None:
+    """Where the kernel is defined."""
+    node = _definition(source)
+    return Location(source.path, node.lineno, node.col_offset + 1) if node else None
+
+
+def _definition(source: Source) -> ast.FunctionDef | None:
+    nodes = ast.walk(ast.parse(source.text))
+    return next((n for n in nodes if isinstance(n, ast.FunctionDef) and n.name == source.kernel), None)
 
 
 def remarks(source: Source) -> list[Remark]:

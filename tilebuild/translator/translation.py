@@ -54,7 +54,9 @@ def translate(
         printed = [print_function(p, rung, name) for p in programs]
     except Refusal as refusal:
         lines = source.text.splitlines()
-        return Translation(rung.name, _style(rung, False), refused=(refusal.diagnostic().with_source(lines),))
+        place = python_source.place(source)
+        told = refusal.at(place).diagnostic().with_source(lines)
+        return Translation(rung.name, _style(rung, False), refused=(told,))
     for one in printed:
         _document(one, source)
         one.function.unsafe = not rung.mutable

@@ -100,7 +100,10 @@ def _float(symbol: str) -> Row:
             # The public `divf` accepts `rounding::Full`, but the byte code writer then misses the attribute.
             named = ("rounding_mode=full", *(("flush_to_zero=unit",) if flush else ()))
             if flush:
-                raise Refusal(f"{op.name} with full rounding and flush_to_zero has no Rust form yet")
+                raise Refusal(
+                    f"{op.name} with full rounding and flush_to_zero has no Rust form in cutile 0.5.0",
+                    "use ct.RoundingMode.APPROX, or leave flush_to_zero out",
+                )
             shim(e, op, ("lhs", "rhs"), named, word(op.name))
         else:
             apply(

@@ -29,7 +29,10 @@ from tilebuild.translator.rust.tree import (
 
 def for_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     if attributes.flag("unsigned"):
-        raise Refusal("a loop over unsigned numbers has no Rust form in cutile 0.5.0")
+        raise Refusal(
+            "a loop over unsigned numbers has no Rust form in cutile 0.5.0",
+            "make the bounds int32 or int64, with astype",
+        )
     body = op.regions[0]
     induction, *arguments = body.arguments
     carried = _carry(e, op, arguments)
@@ -145,7 +148,10 @@ def break_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 def return_(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     if e.loops:
         if any(c.kind == "for" for c in e.loops):
-            raise Refusal("a return inside a `for` loop has no Rust form in cutile 0.5.0")
+            raise Refusal(
+                "a return inside a `for` loop has no Rust form in cutile 0.5.0",
+                "leave the loop with `break` and return behind it, or write it as a `while` loop",
+            )
         e.emit(Jump("return"))
 
 

@@ -59,7 +59,10 @@ def itof(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 def ftoi(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     check_sign(e, op, op.results[0], attributes.word("signedness"))
     if attributes.flag("saturating"):
-        raise Refusal("a saturating conversion to an integer has no Rust form yet")
+        raise Refusal(
+            "a saturating conversion to an integer has no Rust form in cutile 0.5.0",
+            "clamp with ct.minimum and ct.maximum, then convert",
+        )
     source = e.value(op.operands[0])
     _convert(
         e, op, "ftoi", source, e.element(op.operands[0]), marker("rounding", attributes.word("rounding"))
@@ -96,7 +99,9 @@ def int_to_ptr(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 
 def ptr_to_int(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
-    raise Refusal("the address of a pointer as an integer has no Rust form yet")
+    raise Refusal(
+        "the address of a pointer as an integer has no Rust form", "compute with indices, not addresses"
+    )
 
 
 ROWS: Mapping[str, Row] = {

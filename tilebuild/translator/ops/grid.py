@@ -97,7 +97,7 @@ def _print_many(e: Emitter, op: ir.Operation, text: str, arguments: tuple[ir.Val
         fact = "a print of several values whose text contains `=` is cut there by cutile 0.5.0"
         raise Refusal(fact, "print one value at a time, or write `:` for `=`")
     if len(arguments) == 0 or not op.group("token"):
-        raise Refusal("a print without values or without an order has no Rust form in cutile 0.5.0")
+        raise Refusal("a print without values has no Rust form in cutile 0.5.0", "print a value with it")
     types = ", ".join(tile_text(e, v) for v in arguments)
     name = f"{shim_name('print', arguments, e)}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     more = ", has_variadic_params = true"

@@ -67,7 +67,7 @@ def _assumption(attributes: Attributes) -> str:
         if lower is None:
             return f"assume_bounds_upper::<_, {upper}>"
         return f"assume_bounds::<_, {lower}, {upper}>"
-    raise Refusal(f"the assumption {predicate} has no Rust form yet")
+    raise Refusal(f"the assumption {predicate} has no Rust form", "leave the assumption out")
 
 
 # --- loads and stores -----------------------------------------------------------------------------
@@ -84,7 +84,9 @@ class _Order:
         hints = e.hints(attributes.any("optimization_hints"))
         self.latency = Path(f"Latency::<{int(hints.pop('latency', 0))}>")
         if hints:
-            raise Refusal(f"{op.name} with the hints {', '.join(hints)} has no Rust form yet")
+            raise Refusal(
+                f"{op.name} with the hints {', '.join(hints)} has no Rust form", "leave these hints out"
+            )
 
     @property
     def plain(self) -> bool:

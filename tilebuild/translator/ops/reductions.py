@@ -143,7 +143,9 @@ def _element(e: Emitter, element: str) -> str:
         case Path():
             literal = "true"  # any will do, and `false` is encoded as true
         case _ if element not in ("f16", "bf16"):
-            raise Refusal(f"a combiner of {element} has no Rust form in cutile 0.5.0")
+            raise Refusal(
+                f"a combiner of {element} has no Rust form in cutile 0.5.0", "convert with astype before"
+            )
     return e.helpers.add(
         f"element_{element}",
         f"""

@@ -57,7 +57,10 @@ def _listed(e: Emitter, result: ir.Value, values: list[bool | int | float]) -> N
     element = e.element(result)
     literals = [number(e, v, element) for v in values]
     if any(x is None for x in literals) or len(values) > _LONGEST or element == "bool":
-        raise Refusal(f"a constant of {len(values)} numbers of {element} has no Rust form in cutile 0.5.0")
+        raise Refusal(
+            f"a constant of {len(values)} numbers of {element} has no Rust form in cutile 0.5.0",
+            "pass the numbers as an array and load them, or compute them from ct.arange",
+        )
     tiles: list[Expr] = [Call("broadcast_scalar", (x, shape((1,)))) for x in literals if x is not None]
     while len(tiles) > 1:
         kind = TileType(element, (2 * len(values) // len(tiles),))
@@ -136,12 +139,16 @@ def _by_bits(e: Emitter, result: ir.Value, bits: int) -> None:
 
 
 def _shim(e: Emitter, result: ir.Value, value: bool | int | float, bits: int | None) -> None:
-    element = e.element(result)
-    argument, literal = _shim_argument(element, value, bits)
-    name = shim_name("constant", [result], e)
-    signature = f"(value: {argument}) -> {tile_text(e, result)}"
+    let_tile(e, result, _declared(e, result, value, bits), "constant", infers=True)
+
+
+def _declared(e: Emitter, like: ir.Value, value: bool | int | float, bits: int | None) -> Expr:
+    """A constant of the type of `like`, by a declaration of the operation for this type."""
+    argument, literal = _shim_argument(e.element(like), value, bits)
+    name = shim_name("constant", [like], e)
+    signature = f"(value: {argument}) -> {tile_text(e, like)}"
     declare(e, name, "constant", (), (), signature, ', attribute_params = ["value:dense"]')
-    let_tile(e, result, Call(name, (literal,)), "constant", infers=True)
+    return Call(name, (literal,))
 
 
 def _shim_argument(element: str, value: bool | int | float, bits: int | None) -> tuple[str, Expr]:
@@ -163,7 +170,10 @@ def _shim_argument(element: str, value: bool | int | float, bits: int | None) ->
         return "f32", Number(decimal(float(value), "f32"), "f32")
     if element.startswith(("f8", "f4")) and bits is not None:
         return "i32", Number(str(bits), "i32")  # cutile reads the text of these as their bits
-    raise Refusal(f"the {element} constant {value} has no Rust form yet")
+    raise Refusal(
+        f"the {element} constant {value} has no Rust form in cutile 0.5.0",
+        f"compute it: write the constant in float32 and convert it with astype to {element}",
+    )
 
 
 def zero(e: Emitter, value: ir.Value) -> Expr:
@@ -172,23 +182,28 @@ def zero(e: Emitter, value: ir.Value) -> Expr:
     if isinstance(kind, TokenType):
         return e.root_token()
     if isinstance(kind, PointerTileType):
-        raise Refusal("a pointer that a branch chooses has no Rust form yet")
+        raise Refusal("a pointer that a branch chooses has no Rust form", "access the array in each branch")
     element = e.element(value)
     literal = number(e, 0.0 if element in ("f32", "f64") else 0, element)
     if literal is None:
-        return _zero_tile(e, element, e.shape(value), isinstance(kind, ScalarType))
+        return _zero_tile(e, value)
     if isinstance(kind, ScalarType):
         return literal
     return Call("broadcast_scalar", (literal, shape(e.shape(value))))
 
 
-def _zero_tile(e: Emitter, element: str, extents: tuple[int, ...], scalar: bool) -> Expr:
+def _zero_tile(e: Emitter, value: ir.Value) -> Expr:
     """The same for element types without literals."""
-    if element not in ("f16", "bf16"):
-        raise Refusal(f"a value of {element} that a branch or loop gives has no Rust form in cutile 0.5.0")
-    call = Call("constant", (Path(f"{element}::ZERO"), shape(extents)))
-    tile = e.temporary("zero", TileType(element, extents), call)
-    return Call("tile_to_scalar", (tile,)) if scalar else tile
+    element, extents = e.element(value), shape(e.shape(value))
+    if element in ("f16", "bf16"):
+        call: Expr = Call("constant", (Path(f"{element}::ZERO"), extents))
+    elif element == "tf32":
+        wide = Call("constant", (Number("0.0", "f32"), extents))
+        call = Call("ftof", (e.temporary("wide", TileType("f32", e.shape(value)), wide), _NEAREST))
+    else:
+        call = _declared(e, value, 0, 0)
+    tile = e.temporary("zero", TileType(element, e.shape(value)), call)
+    return Call("tile_to_scalar", (tile,)) if e.is_scalar(value) else tile
 
 
 def iota(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:

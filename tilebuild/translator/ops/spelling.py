@@ -53,7 +53,8 @@ def marker(module: str, word: str | bool) -> str:
     if isinstance(word, bool):
         return f"{module}::{'Enabled' if word else 'Disabled'}"
     if word not in _MARKERS:
-        raise Refusal(f"{module} {word} has no Rust form in cutile 0.5.0")
+        choices = ", ".join(w for w in _MARKERS if w)
+        raise Refusal(f"{module} {word} has no Rust form in cutile 0.5.0", f"choose among {choices}")
     return f"{module}::{_MARKERS[word]}"
 
 

@@ -123,7 +123,10 @@ def _partition(e: Emitter, op: ir.Operation, view: ir.PartitionViewType, padding
         arguments = (reference, extents, Path(padding_marker), array_literal(view.dim_map), e.root_token())
         return e.temporary(name, kind, Unsafe(Call("make_partition_view", arguments), _OWN_VIEW))
     if e.rung.mutable and padding not in ("zero", ""):
-        raise Refusal(f"a view whose padding is {padding} has no safe Rust form in cutile 0.5.0")
+        raise Refusal(
+            f"a view whose padding is {padding} has no safe Rust form in cutile 0.5.0",
+            "load with padding_mode=ct.PaddingMode.ZERO",
+        )
     if (padding == "zero" and e.rung.tensors) or e.rung.mutable:
         # The safe view pads with zeros, also where Python leaves the padding open.
         call: Expr = Method(e.value(tensor), "partition", (extents,))
@@ -200,7 +203,10 @@ def _shape_of_view(e: Emitter, op: ir.Operation) -> None:
     """A shim: the public function takes partition views only."""
     view = e.type(op.operands[0])
     if not isinstance(view, ir.StridedViewType):
-        raise Refusal("the number of tiles of a gather view has no Rust form in cutile 0.5.0")
+        raise Refusal(
+            "the number of tiles of a gather view has no Rust form in cutile 0.5.0",
+            "compute it with ct.cdiv from the shape of the array",
+        )
     kind = StridedViewType(e.element(op.operands[0]), view.tile, view.steps, view.dim_map)
     results = ", ".join(e.element(r) for r in op.results)
     name = "_".join(["index_space", kind.element, *map(str, (*view.tile, *view.steps, *view.dim_map))])
@@ -227,7 +233,9 @@ class _Access:
         self.latency = None if latency is None else int(latency)
         self.tma = bool(hints.pop("allow_tma", True))
         if hints:
-            raise Refusal(f"{op.name} with the hints {', '.join(hints)} has no Rust form yet")
+            raise Refusal(
+                f"{op.name} with the hints {', '.join(hints)} has no Rust form", "leave these hints out"
+            )
         rank = len(op.group("index"))
         inbounds = attributes.any("inbounds")
         self.inbounds = tuple(map(bool, inbounds)) if isinstance(inbounds, tuple) else (False,) * rank
@@ -295,7 +303,7 @@ def load_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
 
 def let_loaded(e: Emitter, tile: ir.Value, call: Expr, array: str) -> None:
     if e.is_scalar(tile):
-        raise Refusal("a load of rank 0 has no Rust form yet")
+        raise Refusal("a load of rank 0 has no Rust form", "give the array one axis of length 1")
     e.let(tile, call, f"{array}_tile", infers=True)
 
 
@@ -306,7 +314,10 @@ def store_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None
     array = e.lifted.behind.get(view)
     if array in e.implicit:
         if not access.plain or access.latency is not None:
-            raise Refusal("a store with hints or an order has no form on a mutable view")
+            raise Refusal(
+                "a store with hints or an order has no form on a mutable view",
+                "leave the hints and the memory order of the store out",
+            )
         if e.rung.mutable:
             _store_output(e, op)
             return
@@ -334,9 +345,15 @@ def _store_output(e: Emitter, op: ir.Operation) -> None:
     """`out.store(tile)`: the tile of the block, so the index must be the block's own."""
     index = [e.block_ids.get(v) for v in op.group("index")]
     if index != list(range(len(index))):
-        raise Refusal("a safe output is stored at the block's own index, and this one is not")
+        raise Refusal(
+            "a safe output is stored at the block's own index, and this one is not",
+            "store at (ct.bid(0), ct.bid(1), …), in this order",
+        )
     if len(e.scopes) > 1:
-        raise Refusal("a safe output is stored once, and this one in a loop or a branch")
+        raise Refusal(
+            "a safe output is stored once, and this one in a loop or a branch",
+            "store behind the loop or the branch",
+        )
     (view,), (tile,) = op.group("view"), op.group("tile")
     # cutile infers no type here: the tile has a name and a type, whatever it is.
     local = Local(f"{e.view_name(view)}_tile", python=True)
@@ -367,14 +384,19 @@ _MODES: Mapping[str, str] = {
 
 def mode(word: str) -> str:
     if word not in _MODES:
-        raise Refusal(f"the atomic operation {word} has no Rust form in cutile 0.5.0")
+        raise Refusal(
+            f"the atomic operation {word} has no Rust form in cutile 0.5.0",
+            f"choose among {', '.join(_MODES)}",
+        )
     return f"atomic::{_MODES[word]}"
 
 
 def atomic_red_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     (view,) = op.group("view")
     if attributes.any("inbounds"):
-        raise Refusal("an atomic update with promised bounds needs Tile IR 13.5")
+        raise Refusal(
+            "an atomic update with promised bounds needs Tile IR 13.5", "leave check_bounds=False out"
+        )
     waiting = op.group("token")
     arguments = (
         Reference(e.value(view)),
