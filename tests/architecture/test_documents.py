@@ -10,13 +10,14 @@ import pytest
 from tilebuild.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("README.md", "ARCHITECTURE.md")
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "docs/BUILD_REFERENCE.md")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_paths_exist(document: str) -> None:
     text = (ROOT / document).read_text()
-    paths = re.findall(r"(?:`|\(|^|\s)((?:tilebuild|rules|tests|kernels|cache|scripts)/[\w/]+[\w.]*)", text)
+    folders = "tilebuild|rules|tests|kernels|cache|scripts|docs"
+    paths = re.findall(rf"(?:`|\(|^|\s)((?:{folders})/[\w/]+[\w.]*)", text)
     assert paths
     missing = [path for path in paths if not (ROOT / path).exists()]
     assert not missing
