@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tilebuild.action import Artifact
 from tilebuild.case import Case, CaseError, read_case
 from tilebuild.device_class import DeviceClass
+from tilebuild.grids import GridError, parse
 from tilebuild.ledger import FOLDER, file_of
 from tilebuild.providers import Compiled, GpuPlan, Library, Port, PortedInstance, PortedKernel
 from tilebuild.rule import DataFile, Derived, Label, Providers, RuleContext, SourceFile, rule
@@ -58,7 +59,7 @@ class Attributes(BaseModel):
     grids: dict[str, list[str]] = {}
     hints: dict[str, dict[str, Any]] = {}
     gates: Gates = Gates()
-    tolerance: dict[str, float] = {}
+    tolerance: dict[Literal["c", "L", "absolute"], float] = {}
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ def tile_operator(ctx: RuleContext[Attributes]) -> Providers:
         ctx.fail(
             "a gate below same-machine-code needs a reason", "gates", help='add "reason": "…" to the gates'
         )
+    _check_grids(ctx)
     cases = tuple(_cases(ctx))
     driver = _driver(ctx)
     kernels = tuple(
@@ -162,6 +164,18 @@ def tile_operator(ctx: RuleContext[Attributes]) -> Providers:
 
 
 # Cases and signatures
+
+
+def _check_grids(ctx: RuleContext[Attributes]) -> None:
+    """Whether the formulas can be read; what they name, only the kernel knows."""
+    for kernel, texts in ctx.attr.grids.items():
+        if not 1 <= len(texts) <= 3:
+            ctx.fail(f"a grid has one to three dimensions, not {len(texts)}", "grids", kernel)
+        for position, text in enumerate(texts):
+            try:
+                parse(text)
+            except GridError as error:
+                ctx.fail(error.fact, "grids", kernel, position, help=error.help)
 
 
 def _cases(ctx: RuleContext[Attributes]) -> Iterator[Case]:
