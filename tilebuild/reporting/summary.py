@@ -122,6 +122,8 @@ def _kernels(kernels: Sequence[Mapping[str, Any]], style: Style) -> Iterator[str
             yield style.faint(f"  rung {failed['rung']} failed: {failed['reason']}")
         if flagged := kernel.get("flagged"):
             yield f"  equal machine code over different Tile IR: {counted(len(flagged), 'instance')}"
+        for note in kernel.get("notes", ()):
+            yield style.faint(f"  {note}")
 
 
 def _evidence(evidence: Mapping[str, Mapping[str, str]], architecture: str) -> str:

@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilebuild.tileir import tree as ir
+from tilebuild.translator.elements import RUST_OF_DTYPE
 from tilebuild.translator.emitter import Attributes, Emitter, Row
-from tilebuild.translator.ops.spelling import array_literal, as_tile, declare, hint, marker, shape
+from tilebuild.translator.lift import Array
+from tilebuild.translator.ops.spelling import (
+    array_literal,
+    as_tile,
+    declare,
+    hint,
+    marker,
+    shape,
+    sign_of,
+    with_sign,
+)
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rust.tree import (
     ArrayOf,
@@ -311,6 +322,8 @@ def store_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None
     access = _Access(e, op, attributes)
     (view,) = op.group("view")
     value = e.value(op.group("tile")[0])
+    resigned = _resigned(e, op.group("tile")[0], array)
+    value = resigned or e.value(op.group("tile")[0])
     array = e.lifted.behind.get(view)
     if array in e.implicit:
         if not access.plain or access.latency is not None:
@@ -325,7 +338,7 @@ def store_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None
         return
     waiting = op.group("token")
     if access.plain and access.latency is None and waiting and isinstance(e.type(view), ir.PartitionViewType):
-        value = e.named(op.group("tile")[0])
+        value = resigned or e.named(op.group("tile")[0])
         function = e.helpers.store(len(op.group("index")))
         arguments: tuple[Expr, ...] = (
             Reference(e.value(view)),
@@ -334,11 +347,18 @@ def store_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None
             e.value(waiting[0]),
         )
     else:
-        value = e.named(op.group("tile")[0])
+        value = resigned or e.named(op.group("tile")[0])
         function = "store_view_raw"
         token_argument = Call("Some", (e.value(waiting[0]),)) if waiting else Path("None")
         arguments = (Reference(e.value(view)), value, _index(e, op), token_argument, *access.flags())
     _let_token(e, op.results[0], Unsafe(Call(function, arguments), _STORE), "stored")
+
+def _resigned(e: Emitter, tile: ir.Value, array: Array | None) -> Expr | None:
+    """The tile with the sign of the array's numbers, if it has the other."""
+    if array is None or RUST_OF_DTYPE[array.parameter.dtype] == e.element(tile):
+        return None
+    return with_sign(e, tile, sign_of(RUST_OF_DTYPE[array.parameter.dtype]))[0]
+
 
 
 def _store_output(e: Emitter, op: ir.Operation) -> None:
