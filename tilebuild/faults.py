@@ -46,13 +46,14 @@ def exit_code(error: BaseException) -> int:
 
 
 def said_in(text: str, program: str, *, forbidden: bool = True) -> OSError | None:
-    """The error of the machine that a program names in its output, if any; without `forbidden` none about
-    permissions.
+    """The error of the machine that a program names in its output, if any, with the line where it does;
+    without `forbidden` none about permissions.
     """
     for match in _SAID.finditer(text):
         number = _IN_WORDS[match.group().lower()]
         if forbidden or number not in _FORBIDDEN:
-            return OSError(number, os.strerror(number), program)
+            line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0].strip()
+            return OSError(number, os.strerror(number), f"{program}: {line}")
     return None
 
 

@@ -57,6 +57,14 @@ def test_what_programs_say(text: str, number: int) -> None:
     assert (found.errno if found else 0) == number
 
 
+def test_what_a_program_says_is_told() -> None:
+    text = "warning: slow\n  cc: cannot open /tmp/ccX.res: Permission denied\nerror: linking failed\n"
+    found = faults.said_in(text, "cargo")
+    assert found is not None
+    fact = faults.diagnostic(found).fact
+    assert fact == "permission denied: cargo: cc: cannot open /tmp/ccX.res: Permission denied"
+
+
 @pytest.mark.parametrize(
     ("raised", "code", "fact"),
     [

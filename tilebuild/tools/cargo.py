@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -46,11 +47,11 @@ class Cargo:
     def start(
         self, arguments: Sequence[str], folder: Path, extra: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
-        """cargo with both outputs as pipes of text."""
+        """cargo with both outputs as pipes of text. Its linkers write where the action may: in `TMPDIR`."""
         return subprocess.Popen(
             [self.cargo, *arguments],
             cwd=folder,
-            env={**self.environment, **(extra or {})},
+            env={"TMPDIR": tempfile.gettempdir(), **self.environment, **(extra or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
