@@ -51,6 +51,12 @@ class Sandbox:
             kind = LANDLOCK if landlock.works() else NONE
         return Sandbox(kind, program, _common(workspace))
 
+    @property
+    def name(self) -> str:
+        """For the summary."""
+        partial = self.kind == BUBBLEWRAP and not landlock.works()
+        return f"{self.kind} (not for tools in the worker)" if partial else self.kind
+
     def confine(self, command: Command, action: Action, writable: Iterable[str]) -> Command:
         """The same command, kept to its places."""
         if self.kind == NONE:
@@ -92,11 +98,17 @@ def _each(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _bubblewrap(program: str, allowed: Allowed, folder: str) -> tuple[str, ...]:
-    binds = [("--dev-bind" if path.startswith("/dev") else "--ro-bind", path) for path in allowed.read]
-    binds += [("--dev-bind" if path.startswith("/dev") else "--bind", path) for path in allowed.write]
+    read = [path for path in allowed.read if not _is_below(path, (*allowed.read, *allowed.write))]
+    write = [path for path in allowed.write if not _is_below(path, allowed.write)]
+    binds = [("--dev-bind" if path.startswith("/dev") else "--ro-bind", path) for path in read]
+    binds += [("--dev-bind" if path.startswith("/dev") else "--bind", path) for path in write]
     # What lies deeper is mounted later, and so is seen.
     mounts = [word for option, path in sorted(binds, key=_depth) for word in (option, path, path)]
     return (program, "--die-with-parent", *mounts, "--chdir", folder, "--")
+
+
+def _is_below(path: str, others: Iterable[str]) -> bool:
+    return any(path.startswith(f"{other}/") for other in others)
 
 
 def _depth(bind: tuple[str, str]) -> tuple[int, bool]:

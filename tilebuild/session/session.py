@@ -226,7 +226,7 @@ class Session:
             printed=plan.loaded.printed,
             output=self.settings.output,
             allow_pending=request.allow_pending,
-            sandbox=self._sandbox.kind if request.sandbox else NONE,
+            sandbox=self._sandbox.name if request.sandbox else NONE,
         )
 
     def remember(self, argv: Sequence[str], folder: str, text: str) -> None:
