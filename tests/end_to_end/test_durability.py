@@ -33,6 +33,7 @@ from tilebuild import toolchain
 from tilebuild.cache.sealed import unseal
 
 LIMIT_S = 170.0
+LANES = 4
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -73,7 +74,7 @@ def peace(tmp_path_factory: pytest.TempPathFactory) -> Peace:
 
 
 def survive(peace: Peace, name: str, instants: int, seed: int) -> Counter[str]:
-    """Two workspaces with one store are built at once, and something is killed in each build."""
+    """Workspaces with one store are built at once, and something is killed in each build."""
     store = peace.folder / f"{name}-store"
     shutil.copytree(peace.space.store, store)
     deadline = time.monotonic() + LIMIT_S
@@ -98,8 +99,8 @@ def survive(peace: Peace, name: str, instants: int, seed: int) -> Counter[str]:
             with counting:
                 found.update([killed] if killed else [])
 
-    with ThreadPoolExecutor(2) as lanes:
-        list(lanes.map(lane, range(2)))
+    with ThreadPoolExecutor(LANES) as lanes:
+        list(lanes.map(lane, range(LANES)))
     return found
 
 
