@@ -125,7 +125,7 @@ class Emitter:
         self.rung = rung
         self.helpers = Helpers()
         self.notes: list[str] = []
-        self.ahead_of_time = False  # whether the text needs a step that a launch does not take
+        self.ahead_of_time = ""  # why the text needs a step that a launch does not take
         self.unchecked = False  # whether the text itself needs `unchecked_accesses`
         self.uses = uses(program.entry)
         self.unshaped: set[ir.Value] = set()  # tiles that still stand as the scalar they are made of

@@ -72,7 +72,7 @@ class Printed:
     pointers: tuple[str, ...] = ()  # arrays that are accessed by pointer
     uses_pointers: bool = False
     written: tuple[str, ...] = ()  # the tensor parameters that are written through views
-    ahead_of_time: bool = False  # whether a launch cannot compile it
+    ahead_of_time: str = ""  # why a launch cannot make the same of it
 
 
 def print_function(program: Program, rung: Rung, name: str) -> Printed:

@@ -146,9 +146,8 @@ def _style(rung: Rung, by_pointer: bool) -> str:
 
 
 def _notes(rung: Rung, pointers: Sequence[str], printed: Sequence[Printed]) -> tuple[str, ...]:
-    notes = []
-    if any(one.ahead_of_time for one in printed):
-        notes.append("ahead of time only: cutile 0.5.0 cannot compile a general reduction at a launch")
+    reasons = sorted({one.ahead_of_time for one in printed if one.ahead_of_time})
+    notes = [f"ahead of time only: {reason}" for reason in reasons]
     if rung.tensors and pointers:
         listed = ", ".join(pointers)
         notes.append(f"accessed by pointer: {listed}; the other arrays through tile views")

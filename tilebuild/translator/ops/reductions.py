@@ -101,7 +101,7 @@ def _is_identity(value: object, word: str, element: str) -> bool:
 def _general(e: Emitter, op: ir.Operation, words: str, named: tuple[str, ...]) -> None:
     """The combiner as statements on two elements of each operand, then a call that takes them, and what
     they become, beside the tiles. Only ahead of time the compiler makes a body of these statements."""
-    e.ahead_of_time = True
+    e.ahead_of_time = "cutile 0.5.0 cannot compile a general reduction at a launch"
     body = op.regions[0]
     tiles = [e.named(v) for v in op.operands]
     for index, argument in enumerate(body.arguments):

@@ -53,7 +53,7 @@ _LONGEST = 64
 def _listed(e: Emitter, result: ir.Value, values: list[bool | int | float]) -> None:
     """A constant of several numbers, joined from one tile for each: `constant` of cutile repeats a number.
     Only ahead of time it becomes a constant again."""
-    e.ahead_of_time = True
+    e.ahead_of_time = "cutile 0.5.0 joins a constant of several numbers again at each launch"
     element = e.element(result)
     literals = [number(e, v, element) for v in values]
     if any(x is None for x in literals) or len(values) > _LONGEST or element == "bool":
