@@ -321,10 +321,9 @@ def let_loaded(e: Emitter, tile: ir.Value, call: Expr, array: str) -> None:
 def store_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     access = _Access(e, op, attributes)
     (view,) = op.group("view")
-    value = e.value(op.group("tile")[0])
+    array = e.lifted.behind.get(view)
     resigned = _resigned(e, op.group("tile")[0], array)
     value = resigned or e.value(op.group("tile")[0])
-    array = e.lifted.behind.get(view)
     if array in e.implicit:
         if not access.plain or access.latency is not None:
             raise Refusal(
@@ -353,12 +352,12 @@ def store_view_tko(e: Emitter, op: ir.Operation, attributes: Attributes) -> None
         arguments = (Reference(e.value(view)), value, _index(e, op), token_argument, *access.flags())
     _let_token(e, op.results[0], Unsafe(Call(function, arguments), _STORE), "stored")
 
+
 def _resigned(e: Emitter, tile: ir.Value, array: Array | None) -> Expr | None:
     """The tile with the sign of the array's numbers, if it has the other."""
     if array is None or RUST_OF_DTYPE[array.parameter.dtype] == e.element(tile):
         return None
     return with_sign(e, tile, sign_of(RUST_OF_DTYPE[array.parameter.dtype]))[0]
-
 
 
 def _store_output(e: Emitter, op: ir.Operation) -> None:
