@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tilebuild.tileir import tree as ir
+from tilebuild.translator.constants import generic_constants
 from tilebuild.translator.elements import Elements
 from tilebuild.translator.helpers import Helpers
 from tilebuild.translator.idioms import FloorMod, floor_mods
@@ -124,6 +125,7 @@ class Emitter:
         self.elements = elements
         self.rung = rung
         self.helpers = Helpers()
+        self.constants: Mapping[str, int] = generic_constants(program.parameters) if program.named else {}
         self.notes: list[str] = []
         self.ahead_of_time = ""  # why the text needs a step that a launch does not take
         self.unchecked = False  # whether the text itself needs `unchecked_accesses`

@@ -7,7 +7,8 @@ Knows neither the file's layout nor Tile IR.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tilebuild.translator.elements import RUST_OF_DTYPE
@@ -57,44 +58,71 @@ def _folded(name: str, alike: list[int], texts: Sequence[Text], programs: Sequen
     by_text: dict[str, list[int]] = {}
     for index in alike:
         by_text.setdefault("\n".join(texts[index].lines), []).append(index)
-    if len(by_text) > 1:
-        parameters = [programs[i].parameters for i in alike]
-        folded: Folded | None = fold(name, [texts[i] for i in alike], parameters)
-        if folded is not None:
-            return [Entry(name, alike, folded.text, folded.generics, dict(folded.elements))]
-    return [Entry(name, members, texts[members[0]]) for members in by_text.values()]
+    whole = _entry(name, alike, texts, programs)
+    if whole is not None:
+        return [whole]
+    single = (_entry(name, members, texts, programs) for members in by_text.values())
+    return [entry for entry in single if entry is not None]
+
+
+def _entry(name: str, members: list[int], texts: Sequence[Text], programs: Sequence[Program]) -> Entry | None:
+    """One function for these programs, generic over what differs among them and what has a name; None if it
+    cannot be."""
+    folded: Folded | None = fold(name, [texts[i] for i in members], [programs[i].parameters for i in members])
+    if folded is None:
+        return None
+    return Entry(name, members, folded.text, folded.generics, dict(folded.elements))
 
 
 # --- names -----------------------------------------------------------------------------------------
 
 
 def _names(name: str, found: Sequence[Entry], programs: Sequence[Program]) -> list[str]:
-    """With several entries, a name ends in what tells it from the others: element types, constants,
-    lengths."""
-    if len(found) == 1:
-        return [name]
+    """With several entries, a name ends in what tells it from the others, and in no more: element types,
+    fixed lengths, constants."""
+    names = [name] * len(found)
     rows = [_words([programs[m].parameters for m in entry.members]) for entry in found]
-    differing = [c for c in zip(*rows, strict=True) if len(set(c)) > 1]
-    names: list[str] = []
-    for index in range(len(found)):
-        words = dict.fromkeys(column[index] for column in differing if column[index])
-        candidate = "_".join([name, *words])
-        count = sum(1 for n in names if n == candidate or n.startswith(f"{candidate}_v"))
-        names.append(candidate if not count else f"{candidate}_v{count + 1}")
-    return names
+    for column in zip(*rows, strict=True):
+        longer = [f"{n}_{word}" if word else n for n, word in zip(names, column, strict=True)]
+        if len(set(longer)) > len(set(names)):
+            names = longer
+    counts = Counter(names)
+    return [f"{n}_{i + 1}" if counts[n] > 1 else n for i, n in enumerate(names)]
 
 
 def _words(members: Sequence[Sequence[Parameter]]) -> list[str]:
-    """For each parameter the word that all members agree on; empty if they differ."""
-    columns = [{_word(p) for p in column} for column in zip(*members, strict=True)]
-    return [words.pop() if len(words) == 1 else "" for words in columns]
+    """What may tell an entry from others, the plainest first: the words on which all its members agree;
+    empty where they differ."""
+    columns = list(zip(*members, strict=True))
+    return [_agreed(say, column) for say in (_element, _length, _constant) for column in columns]
 
 
-def _word(parameter: Parameter) -> str:
-    if parameter.kind == "constant":
-        return snake(str(parameter.value).replace("-", "minus_").replace(".", "p")).strip("_")
-    if parameter.kind == "array":
-        fixed = ["n" if n is None else str(n) for n in parameter.lengths]
-        lengths = "x".join(fixed) if any(f != "n" for f in fixed) else ""
-        return "_".join(filter(None, [RUST_OF_DTYPE[parameter.dtype], lengths]))
+def _agreed(say: Callable[[Parameter], str], column: Sequence[Parameter]) -> str:
+    words = {say(p) for p in column}
+    return words.pop() if len(words) == 1 else ""
+
+
+def _element(parameter: Parameter) -> str:
     return RUST_OF_DTYPE.get(parameter.dtype, parameter.dtype)
+
+
+def _length(parameter: Parameter) -> str:
+    """`length_1`, `x_1xn`: the lengths that the signature fixes."""
+    fixed = ["n" if n is None else str(n) for n in parameter.lengths]
+    if all(f == "n" for f in fixed):
+        return ""
+    return f"length_{fixed[0]}" if len(fixed) == 1 else f"{snake(parameter.name)}_{'x'.join(fixed)}"
+
+
+def _constant(parameter: Parameter) -> str:
+    """`tile_64`, `causal`, `not_causal`."""
+    name = snake(parameter.name)
+    match parameter.value:
+        case True:
+            return name
+        case False:
+            return f"not_{name}"
+        case None:
+            return ""
+        case value:
+            return f"{name}_{snake(str(value).replace('-', 'minus_').replace('.', 'p')).strip('_')}"

@@ -11,9 +11,10 @@ gives each text again, so nothing is lost. Knows words, not Rust.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
+from tilebuild.translator.constants import generic_constants, rust_name
 from tilebuild.translator.elements import RUST_OF_DTYPE
 from tilebuild.translator.names import snake
 from tilebuild.translator.program import Parameter
@@ -66,11 +67,14 @@ def fold(name: str, texts: Sequence[Text], members: Sequence[Sequence[Parameter]
         if folded is None:
             return None
         lines.append(folded)
-    listed = generics.listed()
-    if any(re.search(rf"\b{g.name}\b", line) for g in listed for line in texts[0].lines):
+    words = {word for line in texts[0].lines for word in _WORD.findall(line)}
+    if any(not g.constant and g.name in words for g in generics.listed()):
         return None  # the name is taken
-    head = re.compile(rf"(fn {re.escape(name)})\(")
-    lines = [head.sub(rf"\1<{', '.join(map(str, listed))}>(", line) for line in lines]
+    generics.declare(words)
+    listed = generics.listed()
+    if listed:
+        head = re.compile(rf"(fn {re.escape(name)})\(")
+        lines = [head.sub(rf"\1<{', '.join(map(str, listed))}>(", line) for line in lines]
     return Folded(Text(lines, list(texts[0].origins)), listed, generics.elements())
 
 
@@ -111,6 +115,7 @@ class _Generics:
     def __init__(self, members: Sequence[Sequence[Parameter]]) -> None:
         self._columns = list(zip(*members, strict=True))
         self._found: dict[tuple[str, ...], Generic] = {}
+        self._named: list[Generic] = []
 
     def name(self, values: tuple[str, ...]) -> Generic | None:
         if values not in self._found:
@@ -120,11 +125,23 @@ class _Generics:
             self._found[values] = made
         return self._found[values]
 
+    def declare(self, words: Collection[str]) -> None:
+        """Constants that the texts use by their names already."""
+        for column in self._columns:
+            name = rust_name(column[0].name)
+            if name in words and all(p.name in generic_constants([p]) for p in column):
+                values = tuple(str(p.value) for p in column)
+                if all(g.name != name for g in self._found.values()):
+                    self._named.append(Generic(name, True, values))
+
     def listed(self) -> tuple[Generic, ...]:
         """Types first, then constants in the order of the Python parameters."""
-        order = {snake(c[0].name).upper(): i for i, c in enumerate(self._columns)}
+        order = {rust_name(c[0].name): i for i, c in enumerate(self._columns)}
         return tuple(
-            sorted(self._found.values(), key=lambda g: (g.constant, order.get(g.name, len(order)), g.name))
+            sorted(
+                [*self._found.values(), *self._named],
+                key=lambda g: (g.constant, order.get(g.name, len(order)), g.name),
+            )
         )
 
     def elements(self) -> dict[str, str]:
@@ -145,18 +162,20 @@ class _Generics:
         return None
 
     def _number(self, values: tuple[str, ...]) -> Generic | None:
+        """The constant with these values, else one from which they follow."""
         numbers = tuple(map(int, values))
-        for column in self._columns:
-            constants = [p.value for p in column]
-            if column[0].kind != "constant" or not all(type(c) is int and c > 0 for c in constants):
-                continue
-            whole = tuple(c for c in constants if isinstance(c, int))
-            name = snake(column[0].name).upper()
-            if whole == numbers:
+        columns = [c for c in self._columns if c[0].kind == "constant"]
+        whole = {
+            rust_name(c[0].name): tuple(p.value for p in c if type(p.value) is int and p.value > 0)
+            for c in columns
+        }
+        complete = {name: found for name, found in whole.items() if len(found) == len(numbers)}
+        for name, found in complete.items():
+            if found == numbers:
                 return Generic(name, True, values)
-            relation = _relation(whole, numbers)
-            if relation:
-                return replace(Generic(name + relation, True, values), derived=True)
+        for name, found in complete.items():
+            if relation := _relation(found, numbers):
+                return Generic(name + relation, True, values, derived=True)
         return None
 
 

@@ -134,7 +134,7 @@ def _last_operation(before: Block) -> int | None:
     """The last statement whose place among the operations matters."""
     for index in range(len(before) - 1, -1, -1):
         statement = before[index]
-        if not (isinstance(statement, Let) and _is_free(statement.value)):
+        if not (isinstance(statement, Let) and (_is_free(statement.value) or _is_constant(statement.value))):
             return index
     return None
 
@@ -154,7 +154,11 @@ def _is_free(value: Expr) -> bool:
 
 
 def _is_constant(value: Expr) -> bool:
-    return isinstance(value, Call) and value.function == "constant"
+    match value:
+        case Call("constant") | Call("broadcast_scalar", (Number(), *_)):
+            return True
+        case _:
+            return False
 
 
 def _combines(value: Expr) -> bool:

@@ -41,6 +41,7 @@ class Program:
     locations: tuple[Location | None, ...]
     hints: Mapping[str, int]
     target: str
+    named: bool = False  # whether numbers that are constants of the kernel go by their names
 
     def location_of(self) -> dict[int, Location | None]:
         """Locations by the identity of the operation, for as long as `entry` lives."""
@@ -53,7 +54,9 @@ class Program:
         return (*self.locations, *[None] * (count - len(self.locations)))[:count]
 
     def name(self, value: Value) -> str:
-        return self.names[value] if value < len(self.names) else ""
+        """The variable of the Python source; `self` is one of methods of tiles, which no kernel names."""
+        name = self.names[value] if value < len(self.names) else ""
+        return "" if name == "self" else name
 
     def dtype(self, value: Value) -> str:
         return self.dtypes[value] if value < len(self.dtypes) else ""

@@ -6,6 +6,7 @@ Programs whose functions are alike share one (`entries`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -14,11 +15,12 @@ from tilebuild.diagnostics import Diagnostic
 from tilebuild.tileir.tree import Location
 from tilebuild.translator import launcher as host
 from tilebuild.translator import source as python_source
+from tilebuild.translator.constants import generic_constants, rust_name, with_names
 from tilebuild.translator.entries import Entry, entries
 from tilebuild.translator.function import Printed, print_function
 from tilebuild.translator.helpers import Helpers
 from tilebuild.translator.launcher import Grid, Launcher, can_launch
-from tilebuild.translator.names import function_name, snake
+from tilebuild.translator.names import function_name
 from tilebuild.translator.program import Program, Source
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rungs import Rung
@@ -51,7 +53,7 @@ def translate(
     """One file for all programs, or a refusal with its reason. `grid` makes the grid of a launcher."""
     name = function_name(source.kernel)
     try:
-        printed = [print_function(p, rung, name) for p in programs]
+        programs, printed = _print(programs, source, rung, name)
     except Refusal as refusal:
         lines = source.text.splitlines()
         place = python_source.place(source)
@@ -90,6 +92,23 @@ def translate(
     )
 
 
+def _print(
+    programs: Sequence[Program], source: Source, rung: Rung, name: str
+) -> tuple[Sequence[Program], list[Printed]]:
+    """The functions of all programs, by the names of the kernel's constants where no helper is declared for
+    certain lengths, and where that does not part functions that their numbers join."""
+    by_name = [with_names(p, source) for p in programs]
+    printed = [print_function(p, rung, name) for p in by_name]
+    words = {rust_name(n) for p in programs for n in generic_constants(p.parameters)}
+    declared = {w for one in printed for text in one.helpers.texts() for w in re.findall(r"\w+", text)}
+    if not words & declared and len(entries(name, printed, by_name)) == 1:
+        return by_name, printed
+    plain = [print_function(p, rung, name) for p in programs]
+    if words & declared or len(entries(name, plain, programs)) < len(entries(name, printed, by_name)):
+        return programs, plain
+    return by_name, printed
+
+
 def _launcher(
     module: str, entry: Entry, one: Printed, programs: Sequence[Program], grid: GridMaker | None
 ) -> Launcher | None:
@@ -124,7 +143,7 @@ def _grid(
     """The grid, and the constants in it that are not generic; no grid if those differ among the programs."""
     generic = {g.name for g in entry.generics}
     columns = [c for c in zip(*(p.parameters for p in programs), strict=True) if c[0].kind == "constant"]
-    rust = {c[0].name: snake(c[0].name).upper() for c in columns if isinstance(c[0].value, int)}
+    rust = {c[0].name: rust_name(c[0].name) for c in columns if isinstance(c[0].value, int)}
     made = grid(names, rust) if grid is not None else None
     if made is None:
         return None, {}

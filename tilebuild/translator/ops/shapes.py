@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 from tilebuild.tileir import tree as ir
+from tilebuild.translator.constants import rust_name
 from tilebuild.translator.emitter import Attributes, Emitter, Row
 from tilebuild.translator.ops.spelling import (
     array_literal,
@@ -35,7 +36,7 @@ def constant(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
     element = e.element(result)
     literal = number(e, value, element)
     if literal is not None and e.is_scalar(result):
-        e.bind(result, literal)
+        e.bind(result, _by_name(e, result, value) or literal)
     elif literal is None and e.is_scalar(result) and _is_only_spread(e, result):
         # No number of this type can be written: the constant is made in the shape that it gets.
         e.deferred[result] = (value, bits if isinstance(bits, int) else None)
@@ -44,6 +45,19 @@ def constant(e: Emitter, op: ir.Operation, attributes: Attributes) -> None:
         e.bind(result, Call("broadcast_scalar", (literal, shape(e.shape(result)))))
     else:
         _dense(e, result, value, bits if isinstance(bits, int) else None)
+
+
+#: Operations whose Rust form takes a const generic like any other number.
+_COUNTING = frozenset({"addi", "subi", "muli", "divi", "remi", "mini", "maxi"})
+
+
+def _by_name(e: Emitter, value: ir.Value, number: bool | int | float) -> Expr | None:
+    """The constant of the kernel that a number is, as far as it is a factor or a term."""
+    name = e.constants.get(e.program.name(value), 0)
+    known = e.element(value) == "i32" and name and name == number
+    if known and all(u.name in _COUNTING for u in e.uses.get(value, [])):
+        return Path(rust_name(e.program.name(value)))
+    return None
 
 
 #: A constant of more numbers than this makes no sense as a list of them.

@@ -12,7 +12,7 @@ from tilebuild.tileir import tree as ir
 from tilebuild.translator.emitter import Emitter
 from tilebuild.translator.refusal import Refusal
 from tilebuild.translator.rust.tree import Call, Expr, Number, Path, Unsafe, Var
-from tilebuild.translator.rust.types import TileType
+from tilebuild.translator.rust.types import TileType, extents
 
 #: Words of the IR -> marker types of cutile.
 _MARKERS: Mapping[str, str] = {
@@ -58,8 +58,8 @@ def marker(module: str, word: str | bool) -> str:
     return f"{module}::{_MARKERS[word]}"
 
 
-def shape(extents: Sequence[int]) -> Expr:
-    return Path(f"shape![{', '.join(map(str, extents))}]")
+def shape(lengths: Sequence[int]) -> Expr:
+    return Path(f"shape![{extents(tuple(lengths))}]")
 
 
 def array_literal(values: Sequence[int]) -> Expr:

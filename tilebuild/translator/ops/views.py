@@ -114,7 +114,7 @@ def make_partition_view(e: Emitter, op: ir.Operation, attributes: Attributes) ->
             e.bind(result, _mutable_view(e, op, view))
         return
     padding = e.padding_for(op)
-    key = (e.value(op.operands[0]), view.tile, view.dim_map, padding)
+    key = (e.value(op.operands[0]), shape(view.tile), view.dim_map, padding)
     known = e.known_view(key)
     if known is None:
         known = _partition(e, op, view, padding)
@@ -156,7 +156,7 @@ def _reference(e: Emitter, tensor: ir.Value) -> Expr:
 
 def _mutable_view(e: Emitter, op: ir.Operation, view: ir.PartitionViewType) -> Expr:
     tensor = op.operands[0]
-    key = (e.value(tensor), view.tile, "mut")
+    key = (e.value(tensor), shape(view.tile), "mut")
     known = e.known_view(key)
     if known is not None:
         return known

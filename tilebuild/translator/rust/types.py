@@ -8,9 +8,14 @@ from typing import TypeAlias
 Shape: TypeAlias = tuple[int, ...]
 
 
+def extents(shape: Shape) -> str:
+    """`1, TILE, 64`: lengths, those that are constants of the kernel by their names."""
+    return ", ".join(getattr(n, "name", str(n)) for n in shape)
+
+
 def shape_generic(shape: Shape) -> str:
     """`{ [1, 1024] }`: a shape as a const generic argument."""
-    return "{ [" + ", ".join(map(str, shape)) + "] }"
+    return "{ [" + extents(shape) + "] }"
 
 
 @dataclass(frozen=True)
