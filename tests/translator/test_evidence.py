@@ -63,7 +63,7 @@ def relations(python: Path, rust: Path, architecture: str) -> str:
         rust_ir.main([*place, "--arch", architecture])
     status = json.loads((rust / "status.json").read_text())
     if not status["ok"]:
-        return "does not compile: " + status["diagnostics"][0]["fact"].splitlines()[0]
+        return f"does not compile: {status['diagnostics'][0]['fact'].splitlines()[0]}"
     _assemble(rust, architecture)
     both = rust / "both"
     both.mkdir()
