@@ -1,6 +1,6 @@
 """One program -> one Rust function, with what the compiler must be told to make its machine code again.
 
-The passes, in order, each on the result of the one before:
+The passes, in order, each on the result of the one before (`constants` has named the lengths already):
 
     lift       entry parameters -> arrays and scalars of the Python function, with their facts
     elements   a Rust element type for every value

@@ -53,7 +53,7 @@ def translate(
     """One file for all programs, or a refusal with its reason. `grid` makes the grid of a launcher."""
     name = function_name(source.kernel)
     try:
-        programs, printed = _print(programs, source, rung, name)
+        programs, printed, by_name = _print(programs, source, rung, name)
     except Refusal as refusal:
         lines = source.text.splitlines()
         place = python_source.place(source)
@@ -65,7 +65,8 @@ def translate(
         one.function.safety = _contract(one, rung)
     file = _File(source)
     instances: dict[str, dict[str, Any]] = {}
-    for entry in entries(name, printed, programs):
+    made = entries(name, printed, programs)
+    for entry in made:
         first = printed[entry.members[0]]
         file.add(entry, first)
         if rung.tensors and not rung.mutable and not first.uses_pointers and not first.ahead_of_time:
@@ -87,26 +88,30 @@ def translate(
         text.origins,
         file.unsafe_lines,
         instances=instances,
-        notes=_notes(rung, pointers, printed),
+        notes=_notes(rung, pointers, printed, by_name, len(made)),
         interface="trailing-unused" if rung.mutable else "same",
     )
 
 
 def _print(
     programs: Sequence[Program], source: Source, rung: Rung, name: str
-) -> tuple[Sequence[Program], list[Printed]]:
-    """The functions of all programs, by the names of the kernel's constants where no helper is declared for
-    certain lengths, and where that does not part functions that their numbers join."""
-    by_name = [with_names(p, source) for p in programs]
-    printed = [print_function(p, rung, name) for p in by_name]
+) -> tuple[Sequence[Program], list[Printed], bool]:
+    """The functions of all programs, and whether numbers may go by the names of the kernel's constants.
+
+    They may not where a helper is declared for certain lengths, and they do not where names would part
+    functions that numbers join.
+    """
+    named = [with_names(p, source) for p in programs]
+    printed = [print_function(p, rung, name) for p in named]
     words = {rust_name(n) for p in programs for n in generic_constants(p.parameters)}
-    declared = {w for one in printed for text in one.helpers.texts() for w in re.findall(r"\w+", text)}
-    if not words & declared and len(entries(name, printed, by_name)) == 1:
-        return by_name, printed
+    declared = any(words & set(re.findall(r"\w+", h)) for one in printed for h in one.helpers.texts())
+    count = len(entries(name, printed, named))
+    if count == 1 and not declared:
+        return named, printed, True
     plain = [print_function(p, rung, name) for p in programs]
-    if words & declared or len(entries(name, plain, programs)) < len(entries(name, printed, by_name)):
-        return programs, plain
-    return by_name, printed
+    if declared or len(entries(name, plain, programs)) < count:
+        return programs, plain, not declared
+    return named, printed, True
 
 
 def _launcher(
@@ -164,12 +169,22 @@ def _style(rung: Rung, by_pointer: bool) -> str:
     return "typed" if rung.tensors and not by_pointer else "raw"
 
 
-def _notes(rung: Rung, pointers: Sequence[str], printed: Sequence[Printed]) -> tuple[str, ...]:
+def _notes(
+    rung: Rung, pointers: Sequence[str], printed: Sequence[Printed], by_name: bool, functions: int
+) -> tuple[str, ...]:
     reasons = sorted({one.ahead_of_time for one in printed if one.ahead_of_time})
     notes = [f"ahead of time only: {reason}" for reason in reasons]
     if rung.tensors and pointers:
         listed = ", ".join(pointers)
-        notes.append(f"accessed by pointer: {listed}; the other arrays through tile views")
+        notes.append(
+            f"accessed by pointer: {listed}; the other arrays through tile views (`raw` counts the pointers)"
+        )
+    if not by_name:
+        notes.append(
+            "lengths are numbers: an operation without a public function is declared for each of them"
+        )
+    if functions > 1:
+        notes.append(f"{functions} functions: the signatures differ in more than element types and constants")
     return tuple(notes)
 
 
