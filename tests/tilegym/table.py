@@ -87,7 +87,7 @@ def build(operators: Sequence[str], jobs: int = 2, limit_s: float | None = None)
     labels = [f"//tests/tilegym/corpus:{name}" for name in operators]
     wanted = [word for architecture in wheel.ARCHITECTURES for word in ("--arch", architecture)]
     command = [program, "build", *labels, *wanted, "--verify=compare", "-k", "-j", str(jobs)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=sys.stderr)
+    process = subprocess.Popen(command, cwd=ROOT, stdout=sys.__stderr__)
     try:
         status = process.wait(limit_s)
     except subprocess.TimeoutExpired:
