@@ -1,7 +1,7 @@
 """The committed table: what it says holds for this corpus, and a part of it is made again in each run.
 
 Made again are the kernels whose port is written differently now than when the table was made, and a share of
-the others that moves with the commit. `TILEBUILD_TABLE_SECONDS` bounds it (0: no bound); what did not fit is
+the others that moves with the commit. `CORPUS_TABLE_SECONDS` bounds it (0: no bound); what did not fit is
 said.
 """
 
@@ -94,7 +94,7 @@ def _rotation(count: int) -> int:
 
 def _build(operators: list[str]) -> tuple[list[str], list[str]]:
     """Builds one after the other until the time is over; what was built, and what was not."""
-    limit = float(os.environ.get("TILEBUILD_TABLE_SECONDS") or LIMIT_S) or float("inf")
+    limit = float(os.environ.get("CORPUS_TABLE_SECONDS") or LIMIT_S) or float("inf")
     end = time.monotonic() + limit
     for position, name in enumerate(operators):
         left = end - time.monotonic()

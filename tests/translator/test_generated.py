@@ -1,7 +1,7 @@
 """Kernels that combine operations at random: each is the same machine code in Rust, or is refused. Slow,
 needs the built driver.
 
-One seed is fixed and one is new in each run: it is printed, and `TILEBUILD_SEED=N` repeats it.
+One seed is fixed and one is new in each run: it is printed, and `GENERATED_SEED=N` repeats it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _new_seed() -> int:
-    return int(os.environ.get("TILEBUILD_SEED") or secrets.randbelow(10**9))
+    return int(os.environ.get("GENERATED_SEED") or secrets.randbelow(10**9))
 
 
 @pytest.mark.parametrize("seed", [FIXED_SEED, _new_seed()], ids=("fixed", "new"))
@@ -65,7 +65,7 @@ def test_same_machine_code_or_refused(seed: int, tmp_path: Path, capsys: pytest.
         if outcome.startswith("wrong"):
             wrong.append(f"kernel {number} of seed {seed}: {outcome}\n{kernel.source}\n{kernel.launch}")
     with capsys.disabled():
-        print(f"\ngenerated kernels, seed {seed}: {dict(outcomes)}; TILEBUILD_SEED={seed} repeats them")
+        print(f"\ngenerated kernels, seed {seed}: {dict(outcomes)}; GENERATED_SEED={seed} repeats them")
     assert not wrong, "\n\n".join(wrong)
     assert outcomes["python refuses"] <= MOST_REFUSED_BY_PYTHON * outcomes.total()
     assert outcomes["same-machine-code"]
