@@ -26,6 +26,7 @@ from tilebuild.translator.names import allocate
 from tilebuild.translator.nest import nest
 from tilebuild.translator.ops import OPS
 from tilebuild.translator.ops.views import dims
+from tilebuild.translator.ownership import own_axes
 from tilebuild.translator.program import Program
 from tilebuild.translator.raising import prune, raise_idioms
 from tilebuild.translator.refusal import Refusal
@@ -73,6 +74,7 @@ class Printed:
     uses_pointers: bool = False
     written: tuple[str, ...] = ()  # the tensor parameters that are written through views
     ahead_of_time: str = ""  # why a launch cannot make the same of it
+    own_axes: frozenset[int] = frozenset()  # of the grid, along which blocks keep to tiles of their own
 
 
 def print_function(program: Program, rung: Rung, name: str) -> Printed:
@@ -109,6 +111,7 @@ def print_function(program: Program, rung: Rung, name: str) -> Printed:
         any(o.name in _POINTER_OPERATIONS for o in program.entry.walk()),
         tuple(local.name for array, local in parameters.tensors.items() if array.stored),
         e.ahead_of_time,
+        own_axes(lifted),
     )
 
 

@@ -1,9 +1,10 @@
-"""The safe host function beside a typed entry: takes outputs by `&mut`, computes the grid, discharges the
+"""The host function beside a typed entry: takes outputs by `&mut`, computes the grid, discharges the
 contract.
 
 A `&Tensor` argument registers shared access, while the kernel writes through some of them. So an output is
 taken by `&mut`, `partition` fails if another tensor shares its storage, and `retain` holds it for writing
-until the launch is complete. Knows neither Tile IR nor the body of the kernel.
+until the launch is complete. Where it cannot be seen that blocks keep to tiles of their own, the function is
+unsafe and leaves that to its caller. Knows neither Tile IR nor the body of the kernel.
 """
 
 from __future__ import annotations
@@ -37,6 +38,18 @@ class Launcher:
     grid: Grid | None
     hints: Mapping[str, int] = field(default_factory=dict)
     generics: Sequence[Generic] = ()
+    own_axes: frozenset[int] = frozenset()  # of the grid, along which blocks keep to tiles of their own
+
+    @property
+    def shared_axes(self) -> list[int]:
+        """Axes of the grid along which blocks may meet in one tile."""
+        used = range(3 if self.grid is None else len(self.grid.dimensions))
+        return [axis for axis in used if axis not in self.own_axes]
+
+    @property
+    def is_unsafe(self) -> bool:
+        """Whether its caller must keep blocks apart: it has no own axis, or a formula that uses others."""
+        return bool(self.shared_axes) and (self.grid is not None or not self.own_axes)
 
 
 #: Arithmetic of grid formulas, as Python means it.
@@ -79,7 +92,8 @@ _NEEDS: Mapping[str, frozenset[str]] = {
 
 def uses(launchers: Sequence[Launcher]) -> list[str]:
     """The `use` lines at the top of the file."""
-    names = "{Error, kernel_launch_error_result}" if any(one.generics for one in launchers) else "Error"
+    refuses = any(one.generics or (one.shared_axes and not one.is_unsafe) for one in launchers)
+    names = "{Error, kernel_launch_error_result}" if refuses else "Error"
     lines = [f"use cutile::error::{names};"]
     elements = {p.type.element for one in launchers for p in one.parameters if isinstance(p.type, TensorType)}
     half = sorted(elements & {"f16", "bf16"})
@@ -110,13 +124,24 @@ def text(one: Launcher) -> list[str]:
     lines = [f"/// Launches [`{one.module}::{one.entry}`] and waits for it.", "///"]
     if one.grid is None:
         lines += ["/// `grid` is the number of blocks along each axis.", "///"]
+    if one.is_unsafe:
+        lines += [
+            "/// # Safety",
+            "///",
+            "/// No two blocks of the grid access the same tile of an array that is",
+        ]
+        lines += ["/// written: where the kernel stores is computed in a way that proves nothing.", "///"]
     fails = "the launch fails" if not one.generics else "no such instance was proven, or the launch fails"
+    if one.shared_axes and not one.is_unsafe:
+        axes = " or ".join(str(axis) for axis in one.shared_axes)
+        fails = f"the grid has more than one block along axis {axes}, or {fails}"
     lines += ["/// # Errors", "///", f"/// When {fails}.", "///", "/// # Panics", "///"]
     lines.append(f"/// When another tensor shares the storage of {_listed(p.local.name for p in written)}.")
     count = len(one.parameters) + (one.grid is None)
     if count > 7:
         lines.append('#[expect(clippy::too_many_arguments, reason = "the parameters of the Python kernel")]')
-    lines.append(f"pub fn {one.entry}{_generics(one)}({_signature(one)}) -> Result<(), Error> {{")
+    keyword = "pub unsafe fn" if one.is_unsafe else "pub fn"
+    lines.append(f"{keyword} {one.entry}{_generics(one)}({_signature(one)}) -> Result<(), Error> {{")
     lines += [f"    {line}" for line in _body(one, written)]
     return [*lines, "}"]
 
@@ -174,6 +199,10 @@ def _body(one: Launcher, written: Sequence[Parameter]) -> list[str]:
         dimensions += ["1"] * (3 - len(dimensions))
         lines.append(f"let grid = ({', '.join(dimensions)});")
         lines += ["if grid.0 == 0 || grid.1 == 0 || grid.2 == 0 {", "    return Ok(());", "}"]
+    elif not one.is_unsafe and one.shared_axes:
+        crowded = " || ".join(f"grid.{axis} > 1" for axis in one.shared_axes)
+        fact = f"{one.entry}: blocks along this axis of the grid would store the same tiles"
+        lines += [f"if {crowded} {{", f'    return kernel_launch_error_result("{fact}");', "}"]
     for parameter in written:
         assert isinstance(parameter.type, TensorType)
         ones = ", ".join(["1"] * len(parameter.type.shape))
@@ -190,6 +219,7 @@ def _body(one: Launcher, written: Sequence[Parameter]) -> list[str]:
     lines += [
         "        // SAFETY: what the kernel writes is borrowed mutably, its storage is unshared",
         "        // (`partition`) and held for writing (`retain`); `ctx` is this operation's context.",
+        f"        // {_apart(one)}",
     ]
     arguments = ", ".join(p.local.name for p in one.parameters)
     options = _options(one.hints)
@@ -197,6 +227,12 @@ def _body(one: Launcher, written: Sequence[Parameter]) -> list[str]:
     call = f"{one.module}::{one.entry}({arguments}){generics}.grid(grid){options}"
     lines.append(f"        unsafe {{ {call}.execute(ctx) }}")
     return [*lines, "    });", "    value(launched.map(|_| ()))", "})", ".sync()??;", "Ok(())"]
+
+
+def _apart(one: Launcher) -> str:
+    if one.is_unsafe:
+        return "The caller keeps blocks from meeting in one tile."
+    return "Each block stores at its own index along the grid."
 
 
 def _options(hints: Mapping[str, int]) -> str:

@@ -135,6 +135,7 @@ def _launcher(
         made,
         hints[0] if all(h == hints[0] for h in hints) else {},
         entry.generics,
+        one.own_axes,
     )
 
 
@@ -257,7 +258,8 @@ def _contract(one: Printed, rung: Rung) -> tuple[str, ...]:
     """What the caller of an unsafe entry must see to."""
     lines = []
     if rung.tensors:
-        lines.append("Nothing else accesses the arrays that the kernel writes until the launch is complete.")
+        lines.append("Nothing else accesses the arrays that the kernel writes until the launch is complete,")
+        lines.append("and no two blocks of the grid access the same tile of such an array.")
     else:
         lines.append(
             "The pointers, lengths and strides describe live arrays, and what is assumed of them holds."

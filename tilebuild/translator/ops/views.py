@@ -163,7 +163,7 @@ def _mutable_view(e: Emitter, op: ir.Operation, view: ir.PartitionViewType) -> E
     local = Local(f"{e.view_name(tensor)}_tiles")
     call = Method(e.value(tensor), "partition_full_mut", (shape(view.tile),))
     kind = PartitionType(e.element(tensor), view.tile, mutable=True)
-    reason = "the launcher holds this array alone, and no two blocks store the same tile."
+    reason = "the launch holds this array alone, and no two blocks access the same tile."
     e.emit(Let(local, kind, Unsafe(call, reason), mutable=True, infers=True))
     e.scopes[-1].views[key] = Var(local)
     return Var(local)
