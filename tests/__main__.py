@@ -1,4 +1,8 @@
-"""`python -m tests`: format, lint, types, then every test. `--fast` leaves out what is marked slow."""
+"""`python -m tests`: format, lint, types, then every test. `--fast` leaves out what is marked slow.
+
+The slow tests need the Rust driver. A build makes it first, where its progress is seen and no
+test's time limit counts.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,9 @@ def main() -> int:
     failed = [check for check in checks if subprocess.run(check, cwd=ROOT).returncode]
     for check in failed:
         print("failed:", " ".join(check[2:]), flush=True)
+    if not arguments.fast:
+        driver = ["tilebuild", "build", "//kernels:vector_add", "--arch", "sm_90", "--verify=compare"]
+        subprocess.run([*python, *driver], cwd=ROOT, check=True)
     selection = ["-m", "not slow"] if arguments.fast else []
     tests = subprocess.run([*python, "pytest", *selection, *arguments.pytest], cwd=ROOT)
     return tests.returncode or int(bool(failed))
