@@ -97,8 +97,12 @@ class Operator(KernelSpace):
 
     def forget(self, chance: random.Random, count: int, longest_s: float = float("inf")) -> None:
         """Some actions have to run again, of those that took no longer than that."""
-        results = ((path, unseal(path.read_bytes())) for path in self.results())
-        found = [path for path, result in results if result and result["seconds"] <= longest_s]
+        found = []
+        for path in self.results():
+            with contextlib.suppress(FileNotFoundError):  # another workspace of this store was faster
+                result = unseal(path.read_bytes())
+                if result and result["seconds"] <= longest_s:
+                    found.append(path)
         for path in chance.sample(found, min(count, len(found))):
             path.unlink(missing_ok=True)
 

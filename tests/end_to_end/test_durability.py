@@ -218,8 +218,9 @@ def test_two_builds_of_one_workspace(peace: Peace) -> None:
     space = peace.copy("twins")
     space.forget(random.Random(5), 3)
     with running(space.start("build", TARGET)) as one, running(space.start("build", TARGET)) as other:
-        assert one.wait(PATIENCE_S) == 0
-        assert other.wait(PATIENCE_S) == 0
+        for build in (one, other):
+            out, err = build.communicate(timeout=PATIENCE_S)
+            assert build.returncode == 0, out + err
     assert space.outputs() == peace.expected[0]
 
 

@@ -290,7 +290,7 @@ class Session:
     @contextlib.contextmanager
     def _locked(self, patience_s: float) -> Iterator[None]:
         if not self.state_folder.is_dir():
-            self.state_folder.mkdir(parents=True)
+            self.state_folder.mkdir(parents=True, exist_ok=True)  # another build may be faster
             (self.workspace.output / ".gitignore").write_text("*\n")
             time.sleep(0.03)  # the root has changed just now, and must look older than this build
         lock = self.state_folder / "lock"
