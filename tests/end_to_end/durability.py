@@ -158,7 +158,8 @@ def killed_build(space: Operator, chance: random.Random, longest_s: float) -> st
     except subprocess.TimeoutExpired:
         end(process.pid)
         process.communicate(timeout=PATIENCE_S)
-        assert process.returncode in (0, 1, -signal.SIGKILL), (end.__name__, process.returncode)
+        # A tool that is killed looks like one that ran out of memory: a fault of the machine.
+        assert process.returncode in (0, 1, 33, 36, -signal.SIGKILL), (end.__name__, process.returncode)
         return end.__name__ if process.returncode else f"{end.__name__}, went on"
     process.communicate()
     assert process.returncode == 0
