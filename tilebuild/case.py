@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from tilebuild.diagnostics import did_you_mean
-from tilebuild.grids import ArrayFacts, Bindings, GridError, evaluate_grid
+from tilebuild.grids import LIMITS, ArrayFacts, Bindings, GridError, evaluate_grid
 from tilebuild.signature import (
     DTYPES,
     ArrayParameter,
@@ -267,6 +267,14 @@ class Launch(_Model):
     @classmethod
     def _as_tuple(cls, value: object) -> object:
         return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("grid")
+    @classmethod
+    def _launchable(cls, value: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        for extent, limit in zip(value or (), LIMITS, strict=False):
+            if extent > limit:
+                raise ValueError(f"{extent} blocks; the limit there is {limit}")
+        return value
 
     def array_names(self) -> Iterator[str]:
         for argument in self.args:

@@ -140,12 +140,18 @@ def evaluate(expression: Expression, bindings: Bindings) -> int:
             return min(values) if function == "min" else max(values)
 
 
+#: Blocks that CUDA launches along each axis at most ("maximum x-, y-, or z-dimension of a grid").
+LIMITS = (2**31 - 1, 65535, 65535)
+
+
 def evaluate_grid(texts: tuple[str, ...], bindings: Bindings) -> tuple[int, ...]:
-    """The grid that formulas give; every extent must be at least 1."""
+    """The grid that formulas give. Raises `GridError` for one that no GPU launches."""
     grid = tuple(evaluate(parse(text), bindings) for text in texts)
-    for text, extent in zip(texts, grid, strict=True):
+    for text, extent, limit in zip(texts, grid, LIMITS, strict=False):
         if extent < 1:
             raise GridError(f"the grid expression {text!r} gives {extent}; a grid needs at least one block")
+        if extent > limit:
+            raise GridError(f"the grid expression {text!r} gives {extent}; the limit there is {limit} blocks")
     return grid
 
 

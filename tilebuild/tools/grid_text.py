@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tilebuild import grids
+from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, did_you_mean
 from tilebuild.translator.launcher import Grid
 
 _FUNCTIONS: Mapping[str, str] = {"//": "floor_div", "%": "floor_mod", "cdiv": "ceil_div"}
@@ -32,9 +33,9 @@ class _Writer:
                 if e.name in self._constants:
                     self.constants[self._constants[e.name]] = None
                     return self._constants[e.name]
-                return self._parameters[e.name]
+                return self._parameter(e.name)
             case grids.Extent():
-                return f"{self._parameters[e.array]}.{e.property}()[{e.axis}]"
+                return f"{self._parameter(e.array)}.{e.property}()[{e.axis}]"
             case grids.Binary(operator="+" | "-" | "*"):
                 return f"({self.write(e.left)} {e.operator} {self.write(e.right)})"
             case grids.Binary():
@@ -44,6 +45,13 @@ class _Writer:
             case grids.Call():
                 first, *rest = (self.write(a) for a in e.arguments)
                 return _receiver(first) + "".join(f".{e.function}({r})" for r in rest)
+
+    def _parameter(self, name: str) -> str:
+        if name not in self._parameters:
+            known = [*self._parameters, *self._constants]
+            fact = f"a grid formula names {name!r}, which is no parameter of the kernel"
+            raise DiagnosticError(Diagnostic(fact, Blame.BUILD_FILE, help=did_you_mean(name, known)))
+        return self._parameters[name]
 
     def _call(self, name: str, arguments: Sequence[grids.Expression]) -> str:
         self.helpers.add(name)

@@ -19,6 +19,7 @@ import numpy as np
 from tilebuild import faults
 from tilebuild.case import Array, ArrayList, Case, Const, Launch, Number
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError, Span, did_you_mean
+from tilebuild.python_text import read_python
 from tilebuild.tools import protocol
 from tilebuild.tools.trial import shown_names
 
@@ -30,8 +31,10 @@ def load_function(path: str, name: str) -> Callable[..., Any]:
     module = ModuleType(Path(path).stem)
     module.__file__ = path
     try:
-        exec(compile(Path(path).read_text(encoding="utf-8"), path, "exec"), module.__dict__)
-    except Exception as error:
+        exec(compile(read_python(path), path, "exec"), module.__dict__)
+    except DiagnosticError:
+        raise
+    except (Exception, SystemExit) as error:
         raise _failed(path, error) from error
     function = getattr(module, name, None)
     if not callable(function):
@@ -48,7 +51,7 @@ def make_inputs(path: str, xp: ModuleType, case: Case) -> Mapping[str, Any]:
     make = load_function(path, "make")
     try:
         made: Mapping[str, Any] = make(xp, case, case.seed)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _failed(path, error) from error
     unknown = [name for name in made if name not in case.arrays]
     if unknown:
@@ -77,7 +80,7 @@ class Reference:
         try:
             with np.errstate(all="ignore"):
                 returned = self._function(self._xp, **wanted)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _failed(self._path, error) from error
         parts = returned if isinstance(returned, tuple) else (returned,)
         if len(parts) != len(self._outputs):
@@ -150,17 +153,17 @@ def _wanted(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str
     return {name: value for name, value in values.items() if name in names}
 
 
-def _failed(path: str, error: Exception) -> Exception:
+def _failed(path: str, error: Exception | SystemExit) -> Exception:
     """An error of the user's file, at the line of that file where it came up; one of the machine as it is."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     line = frames[-1].lineno or 0 if frames else getattr(error, "lineno", 0) or 0
     fact = f"{type(error).__name__}: {error}"
-    source = Path(path).read_text(encoding="utf-8").splitlines()
+    source = read_python(path).splitlines()
     found = Diagnostic(fact, Blame.KERNEL, Span(path, line)).with_source(source)
     if isinstance(error, FileNotFoundError | PermissionError):
         help = "it reads no files: put the values into it, or have `inputs` make them"
         return protocol.Unreadable(replace(found, help=help), str(error.filename))
-    return error if faults.exit_code(error) else DiagnosticError(found)
+    return error if isinstance(error, Exception) and faults.exit_code(error) else DiagnosticError(found)
 
 
 def parameter_names(launch: Launch, interface: Mapping[str, Any]) -> list[str]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from tilebuild import faults
 from tilebuild.diagnostics import Blame, Diagnostic, DiagnosticError
+from tilebuild.python_text import read_python
 from tilebuild.tileir.parse import parse
 from tilebuild.tileir.tree import Location
 from tilebuild.tools.grid_text import rust_grid
@@ -35,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
         parser.add_argument(option, required=True)
     parser.add_argument("--out-dir", default=".")
     arguments = parser.parse_args(argv)
-    source = Source(arguments.source, Path(arguments.source).read_text(encoding="utf-8"), arguments.kernel)
+    source = Source(arguments.source, read_python(arguments.source), arguments.kernel)
     programs, refused = _programs(Path())
     operator = json.loads(Path("operator.json").read_text()) if Path("operator.json").exists() else {}
     texts = operator.get("grids", {}).get(arguments.kernel)

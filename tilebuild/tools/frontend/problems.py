@@ -12,6 +12,7 @@ from typing import Any
 from cuda.tile._exception import Loc, TileError
 
 from tilebuild.diagnostics import Blame, Diagnostic, Note, Span
+from tilebuild.python_text import read_python
 from tilebuild.tools.frontend.sources import Sources
 
 
@@ -101,7 +102,7 @@ def place_of_function(function: Any, sources: Sources) -> tuple[Span, str]:
 
 def place_of_definition(name: str, path: str, sources: Sources) -> tuple[Span, str]:
     """Where a declared source defines `name` last, as a function or by assignment, and that line."""
-    lines = (sources.root / path).read_text().splitlines()
+    lines = read_python(sources.root / path, path).splitlines()
     pattern = re.compile(rf"\s*(?:async\s+def|def|class)?\s*\b({re.escape(name)})\b\s*[(=:]")
     for number in range(len(lines), 0, -1):
         if found := pattern.match(lines[number - 1]):
