@@ -32,9 +32,17 @@ _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?B?)", re.IGNORECASE)
 
 
+#: What tileiras 13.4.92 assembles for; a test holds this against its `--help`.
+ARCHITECTURES = (
+    *("sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90"),
+    *("sm_100", "sm_103", "sm_107", "sm_110", "sm_120", "sm_121"),
+)
+
+
 def _architecture(value: str) -> str:
-    if not re.fullmatch(r"sm_\d+[af]?", value):
-        raise ValueError(f"{value!r} is not an architecture; write it as 'sm_90'")
+    if value not in ARCHITECTURES:
+        hint = did_you_mean(value, ARCHITECTURES) or f"tileiras knows {', '.join(ARCHITECTURES)}"
+        raise ValueError(f"{value!r} is not an architecture; {hint}")
     return value
 
 

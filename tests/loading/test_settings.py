@@ -39,11 +39,11 @@ def test_command_line_over_environment_over_file(tmp_path: Path) -> None:
         {"jobs": 3, "output": None},
         TILEBUILD_JOBS="2",
         TILEBUILD_GATES_SPEED="0.75",
-        TILEBUILD_ARCHITECTURES="sm_90, sm_100a",
+        TILEBUILD_ARCHITECTURES="sm_90, sm_103",
         TILEBUILD_TOOL_SH="/bin/sh",
     )
     assert (read.jobs, read.output, read.gates.speed, read.gates.row_floor) == (3, "one", 0.75, 0.4)
-    assert read.architectures == ("sm_90", "sm_100a")
+    assert read.architectures == ("sm_90", "sm_103")
 
 
 def test_unknown_settings_are_errors_with_a_suggestion(tmp_path: Path) -> None:
@@ -61,6 +61,8 @@ def test_unknown_settings_are_errors_with_a_suggestion(tmp_path: Path) -> None:
     ("text", "fact"),
     [
         ('architectures = ["90"]', "'90' is not an architecture"),
+        ('architectures = ["sm_1"]', "'sm_1' is not an architecture"),
+        ('architectures = ["sm_91"]', "did you mean 'sm_90'"),
         ("architectures = []", "at least 1 item"),
         ("jobs = -1", "greater than or equal to 0"),
         ('[gates]\nevidence = "same"', "setting 'gates.evidence'"),

@@ -6,10 +6,14 @@ A script stands in for the assembler; it does what its n-th run is told to do.
 
 from __future__ import annotations
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tilebuild import toolchain
+from tilebuild.settings import ARCHITECTURES
 from tilebuild.tileir.assemble import AssemblerCrash, Refusal, assemble
 
 REFUSE = "echo 'error: failed to compile Tile IR program' >&2; exit 5"
@@ -51,3 +55,8 @@ def test_a_refusal_that_does_not_hold_is_forgotten(tmp_path: Path) -> None:
 def test_two_different_refusals_are_no_answer(tmp_path: Path) -> None:
     with pytest.raises(AssemblerCrash):
         _answer(tmp_path, REFUSE, OTHERWISE)
+
+
+def test_settings_know_what_the_assembler_knows() -> None:
+    told = subprocess.run([toolchain.tool("tileiras").path, "--help"], capture_output=True, text=True).stdout
+    assert tuple(re.findall(r"=(sm_\w+) ", told)) == ARCHITECTURES
