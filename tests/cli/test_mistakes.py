@@ -110,3 +110,11 @@ def test_keep_going_builds_what_is_sound(space: Space) -> None:
     assert "broken/BUILD:1:" in done.err
     assert "//text:count  ok" in done.out
     assert "FAILED: 1 problem kept targets from being built" in done.out
+
+
+def test_an_output_folder_that_is_none(space: Space) -> None:
+    (space.root / "tilebuild-out").write_text("mine\n")
+    done = space.run("build", "//text:count")
+    assert done.code == 36
+    assert "tilebuild-out is no folder" in done.text
+    assert (space.root / "tilebuild-out").read_text() == "mine\n"

@@ -290,7 +290,7 @@ class Session:
     @contextlib.contextmanager
     def _locked(self, patience_s: float) -> Iterator[None]:
         if not self.state_folder.is_dir():
-            self.state_folder.mkdir(parents=True, exist_ok=True)  # another build may be faster
+            self._make_state_folder()
             (self.workspace.output / ".gitignore").write_text("*\n")
             time.sleep(0.03)  # the root has changed just now, and must look older than this build
         lock = self.state_folder / "lock"
@@ -302,6 +302,14 @@ class Session:
                     raise
                 fact = f"the folder {self.settings.output} was removed while it was worked in"
                 raise DiagnosticError(Diagnostic(fact, Blame.TOOLCHAIN, help="build again")) from error
+
+    def _make_state_folder(self) -> None:
+        try:
+            self.state_folder.mkdir(parents=True, exist_ok=True)  # another build may be faster
+        except (FileExistsError, NotADirectoryError, FileNotFoundError) as error:
+            fact = f"{self.settings.output} is no folder, and no folder can be made there"
+            help = 'move it away, or name another folder: output = "…" in tilebuild.toml'
+            raise DiagnosticError(Diagnostic(fact, Blame.TOOLCHAIN, help=help)) from error
 
     def _tell_waiting(self, holder: str) -> None:
         self.observe(PhaseStarted(f"waiting for another build of this workspace ({holder})"))
