@@ -194,7 +194,7 @@ def _cargo_file() -> Path:
     }
     text = json.dumps(description, indent=2).encode()
     file = folder / f"cargo-{sha256(text).hexdigest()[:8]}.json"
-    if not file.is_file():
+    if not file.is_file() or file.read_bytes() != text:  # it may be damaged
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(file, text)
     return file

@@ -80,7 +80,7 @@ def _run_driver(port: Path, instance: dict[str, Any], arch: str) -> tuple[bytes,
         if done.returncode != 0:
             if fault := faults.said_in(done.stderr, "tilebuild-driver"):
                 raise fault
-            raise DiagnosticError(_crash(done.returncode, done.stderr))
+            raise DiagnosticError(_crash(_driver(), done.returncode, done.stderr))
         result: dict[str, Any] = json.loads(files["result.json"].read_text())
         return files["byte_code"].read_bytes(), result
 
@@ -95,11 +95,12 @@ def _driver() -> Path:
     return build_driver.ensure(Cargo.read(ways[-1] if ways else path.with_name("cargo.json")))
 
 
-def _crash(status: int, errors: str) -> Diagnostic:
+def _crash(driver: Path, status: int, errors: str) -> Diagnostic:
     fact = (
         errors.strip().removeprefix("tilebuild-driver: ").partition("\n")[0] or f"ended with status {status}"
     )
-    return Diagnostic(f"the Rust driver failed: {fact}", Blame.TILEBUILD)
+    help = f"if it goes on, the program may be damaged: remove {driver} and build again"
+    return Diagnostic(f"the Rust driver failed: {fact}", Blame.TILEBUILD, help=help)
 
 
 def _refusal(result: dict[str, Any], port: Path, lines: LineMap) -> Diagnostic:
